@@ -42,9 +42,9 @@ constexpr AuditCheck kChecks[] = {
      "the codes, they are reversed, shuffled or of another layer. Take the layer from where it came from again.",
      findScales, true},
     {"zero_points", "Zero points that are one off", Severity::Fault,
-     "Values of a layer that are all one step too high or too low. GPTQ's versions 1 and 2 store zero points that "
-     "differ by "
-     "one: the label of the version is wrong, or the writer was.",
+     "Values of a layer that are all one step too high or too low, in rows of small steps as in rows of large ones; a "
+     "matrix with a mean of its own is not meant. GPTQ's versions 1 and 2 store zero points that differ by one: the "
+     "label of the version is wrong, or the writer was.",
      findZeroPoints},
     {"column_order", "Columns in another order", Severity::Fault,
      "Columns that follow those of the other tensors only after neighbours, or the halves of blocks of 32, change "
@@ -72,6 +72,10 @@ constexpr AuditCheck kChecks[] = {
      findAlreadyQuantized},
     {"channels", "Constant or dead channels", Severity::Warning,
      "Rows or columns of one value: of 0 they do nothing, of another one they are rarely meant.", findChannels},
+    {"scales_alike", "Scales that cannot be compared with their codes", Severity::Note,
+     "Layers whose groups all have nearly one scale, as layers have that were never trained: whether the scales belong "
+     "to their codes cannot be told.",
+     findAlikeScales, true},
     {"duplicate", "Duplicated tensors", Severity::Note,
      "Tensors of the same shape and values: stored twice, read twice.", findDuplicates, true},
 };
@@ -96,7 +100,7 @@ template<class Archive, archive::Of<Channels> T> void fieldsOf(Archive& archive,
 template<class Archive, archive::Of<LogSpread> T> void fieldsOf(Archive& archive, T& s) { archive(s.n, s.s1, s.s2); }
 
 template<class Archive, archive::Of<GroupFit> T> void fieldsOf(Archive& archive, T& g) {
-    archive(g.n, g.follows, g.reversed, g.zero, g.zeroGroups, g.ofRows);
+    archive(g.n, g.follows, g.reversed, g.zero, g.zeroGroups, g.shift, g.shiftError, g.ofRows, g.areAlike);
 }
 
 template<class Archive, archive::Of<TensorFacts> T> void fieldsOf(Archive& archive, T& f) {

@@ -18,6 +18,7 @@ void findContradictions(const AuditedModel& audited, const AuditCheck& self, Fin
 void findUndecoded(const AuditedModel& audited, const AuditCheck& self, Findings& out);
 void findMissing(const AuditedModel& audited, const AuditCheck& self, Findings& out);
 void findScales(const AuditedModel& audited, const AuditCheck& self, Findings& out);
+void findAlikeScales(const AuditedModel& audited, const AuditCheck& self, Findings& out);
 void findZeroPoints(const AuditedModel& audited, const AuditCheck& self, Findings& out);
 void findNeighbours(const AuditedModel& audited, const AuditCheck& self, Findings& out);
 void findChannels(const AuditedModel& audited, const AuditCheck& self, Findings& out);

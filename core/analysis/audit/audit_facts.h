@@ -34,7 +34,10 @@ struct GroupFit {
     double reversed = 0;   ///< the same with the scales of each row in reverse order; 0 if it has no meaning
     double zero = 0;       ///< mean of the values of a group in steps, over all groups
     double zeroGroups = 0; ///< groups that `zero` is the mean of
+    double shift = 0;      ///< the part of `zero` that is the same number of steps in all rows
+    double shiftError = 0; ///< its standard error
     bool ofRows = false;   ///< a group is a whole row
+    bool areAlike = false; ///< the scales differ too little to say whether they belong to their codes
 };
 
 struct TensorFacts {

@@ -4,8 +4,16 @@
 // A scale comes from the largest value of its group. So for values of one spread, a group with a large scale has small
 // codes: ln scale and ln (spread of the codes) have a negative correlation. It is computed over sampled rows, after the
 // mean of each row and of each column of groups is taken away, because large rows have large scales whatever their codes
-// are. Scales that were reversed or shuffled leave a correlation of 0,
-// within 1 / sqrt(n) of n groups.
+// are. Scales that were reversed or shuffled leave a correlation of 0, within 1 / sqrt(n) of n groups.
+//
+// Values of a uniform distribution, as the first weights of torch.nn.Linear, have a correlation of 0 too: below the
+// largest of a group the others are uniform again. ln scale then deviates by 1 / n for groups of n (the range of a
+// group by sqrt(2) / n). Normal values deviate by 3 / n (n = 8) to 15 / n (n = 128). So scales that deviate by little
+// more than those of uniform values say nothing.
+//
+// Zero points that are one off add one step to all values. A matrix with a mean of its own adds more steps where steps
+// are small. So the mean of a row in steps is shift + mean / step, a straight line over 1 / step, which begins at the
+// shift.
 #include "core/analysis/audit/audit_checks.h"
 #include "core/base/tensor_name.h"
 #include "core/model/derived_tensor.h"
@@ -15,6 +23,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <numeric>
+#include <tuple>
 
 namespace qs {
 namespace {
@@ -23,6 +32,9 @@ constexpr double kBelongs = -6;   ///< correlation x sqrt(n) of scales that belo
 constexpr double kForeign = -2.5; ///< that of scales that do not is above
 constexpr double kRowsBelong = -4, kClear = -0.15; ///< the same of whole rows; and the correlation itself
 constexpr double kFewestGroups = 64;
+constexpr double kAlikeScales = 1.5;     ///< times the deviation of scales of uniform values: below, scales say nothing
+constexpr double kScaleRounding = 0.004; ///< largest error of ln scale in 16 bits, relative to uniform values
+constexpr double kOneOff = 0.2;          ///< from one step, of the mean in steps
 
 /// Rows of groups; every row has as many as the first.
 struct GroupTable {
@@ -54,6 +66,29 @@ double correlationOf(const std::vector<double>& a, const std::vector<double>& b)
     return aa > least && bb > least ? ab / std::sqrt(aa * bb) : 0;
 }
 
+/// The root of the mean square of centred values.
+double deviationOf(const std::vector<double>& centred) {
+    const double squares = std::inner_product(centred.begin(), centred.end(), centred.begin(), 0.0);
+    return std::sqrt(squares / double(centred.size()));
+}
+
+/// A straight line through points, by least squares.
+class Line {
+public:
+    void add(double x, double y) { ++n_, x_ += x, y_ += y, xx_ += x * x, xy_ += x * y, yy_ += y * y; }
+    /// Its height at x = 0 and the standard error of that; the error is infinite if the points do not tell.
+    std::pair<double, double> beginning() const {
+        const double meanX = x_ / n_, meanY = y_ / n_;
+        const double xx = xx_ - n_ * meanX * meanX, xy = xy_ - n_ * meanX * meanY, yy = yy_ - n_ * meanY * meanY;
+        if (n_ < 8 || !(xx > 1e-9 * xx_)) return {0, INFINITY};
+        const double slope = xy / xx, rest = std::max(0.0, yy - slope * xy) / (n_ - 2);
+        return {meanY - slope * meanX, std::sqrt(rest * (1 / n_ + meanX * meanX / xx))};
+    }
+
+private:
+    double n_ = 0, x_ = 0, y_ = 0, xx_ = 0, xy_ = 0, yy_ = 0;
+};
+
 /// The distance of neighbouring levels of a group of integers times a scale: the least difference of its values. 0 if
 /// there are too few values.
 double stepOf(std::vector<float>& values) {
@@ -83,8 +118,14 @@ public:
             out.n = double(scales.size());
             if (out.follows == 0) out.n = 0;
             out.reversed = correlationOf(reversed(scales), spreads);
+            const double uniform = (coding_.hasOffsets && !perRow ? std::sqrt(2.0) : 1.0) /
+                                   double(perRow ? std::uint64_t(facts_.columns) : coding_.columns);
+            out.areAlike = deviationOf(scales) < kAlikeScales * uniform + kScaleRounding;
         }
-        if (zeroGroups_ > 0) out.zero = zeros_ / zeroGroups_, out.zeroGroups = zeroGroups_;
+        if (zeroGroups_ > 0) {
+            out.zero = zeros_ / zeroGroups_, out.zeroGroups = zeroGroups_;
+            std::tie(out.shift, out.shiftError) = rowMeans_.beginning();
+        }
         return out;
     }
 
@@ -107,8 +148,10 @@ private:
             if (table_.perRow == 0) table_.perRow = groups;
             if (groups == 0 || groups != table_.perRow) return;
             std::vector<double> scales, spreads;
+            rowZeros_ = rowSteps_ = rowGroups_ = 0;
             for (std::size_t g = 0; g < groups; ++g)
                 addGroup(std::span(row).subspan(g * group, group), scales, spreads);
+            if (rowGroups_ > 0) rowMeans_.add(rowSteps_ / rowGroups_, rowZeros_ / rowGroups_);
             if (scales.size() != groups) continue; // a group of zeros, for example
             table_.scales.insert(table_.scales.end(), scales.begin(), scales.end());
             table_.spreads.insert(table_.spreads.end(), spreads.begin(), spreads.end());
@@ -126,8 +169,12 @@ private:
         scales.push_back(std::log(range));
         spreads.push_back(std::log(spread / range));
         if (coding_.levels != LayerCoding::Levels::Integers || coding_.bits > 5 || !coding_.hasOffsets) return;
+        if (low >= 0 || high <= 0) return; // values of one sign have a mean of their own
         std::vector<float> sorted(values.begin(), values.end());
-        if (const double step = stepOf(sorted); step > 0) zeros_ += mean / step, zeroGroups_ += 1;
+        const double step = stepOf(sorted);
+        if (!(step > 0)) return;
+        zeros_ += mean / step, zeroGroups_ += 1;
+        rowZeros_ += mean / step, rowSteps_ += 1 / step, rowGroups_ += 1;
     }
 
     /// The scales of each row, or of the matrix with a scale per row, from the last to the first.
@@ -147,6 +194,8 @@ private:
     const LayerCoding& coding_;
     GroupTable table_;
     double zeros_ = 0, zeroGroups_ = 0;
+    double rowZeros_ = 0, rowSteps_ = 0, rowGroups_ = 0; ///< of one row: means in steps, and 1 / step
+    Line rowMeans_;                                      ///< the means of rows in steps, over 1 / step
 };
 
 double medianOf(std::vector<double> values) {
@@ -184,7 +233,7 @@ void findScales(const AuditedModel& audited, const AuditCheck& self, Findings& o
     for (const TensorFacts& facts : audited.tensors) {
         const GroupFit& fit = facts.groups;
         const double root = std::sqrt(fit.n);
-        if (fit.n == 0 || fit.follows * root < kForeign) continue;
+        if (fit.n == 0 || fit.areAlike || fit.follows * root < kForeign) continue;
         const auto& alike = byKind[kindOf(facts)];
         const double usual = medianOf(alike);
         if (fit.reversed * root < kBelongs)
@@ -208,14 +257,36 @@ void findScales(const AuditedModel& audited, const AuditCheck& self, Findings& o
     }
 }
 
+void findAlikeScales(const AuditedModel& audited, const AuditCheck& self, Findings& out) {
+    std::size_t layers = 0;
+    const TensorFacts* first = nullptr;
+    for (const TensorFacts& facts : audited.tensors) {
+        const GroupFit& fit = facts.groups;
+        const bool belong = fit.follows * std::sqrt(fit.n) < kForeign;
+        if (fit.areAlike && !belong && layers++ == 0) first = &facts;
+    }
+    if (first)
+        out.push_back({&self, layers == 1 ? std::string(first->info->name) : std::string(),
+                       fmt::format("{} quantized layer{} {} nearly one scale in all groups{}", layers,
+                                   layers == 1 ? "" : "s", layers == 1 ? "has" : "have",
+                                   layers == 1 ? "" : ", the first is " + quotedName(first->info->name))});
+}
+
+/// True if all values are one step too high or too low, and that is no mean of the matrix itself.
+bool isOneOff(const GroupFit& fit) {
+    if (fit.zeroGroups < kFewestGroups || std::fabs(std::fabs(fit.zero) - 1) > kOneOff) return false;
+    const double apart = std::fabs(fit.shift - std::copysign(1.0, fit.zero));
+    return apart < kOneOff + 2 * fit.shiftError && std::fabs(fit.shift) > 4 * fit.shiftError;
+}
+
 void findZeroPoints(const AuditedModel& audited, const AuditCheck& self, Findings& out) {
     for (const TensorFacts& facts : audited.tensors) {
         const GroupFit& fit = facts.groups;
-        if (fit.zeroGroups < 64 || std::fabs(std::fabs(fit.zero) - 1) > 0.2) continue;
-        out.push_back(
-            {&self, facts.info->name,
-             fmt::format("the mean of its values is {:.2f} steps, over {:.0f} groups: all are one step too {}",
-                         fit.zero, fit.zeroGroups, fit.zero > 0 ? "high" : "low")});
+        if (!isOneOff(fit)) continue;
+        out.push_back({&self, facts.info->name,
+                       fmt::format("the mean of its values is {:.2f} steps, over {:.0f} groups, and {:.2f} steps of it "
+                                   "do not depend on how large a step is: all are one step too {}",
+                                   fit.zero, fit.zeroGroups, fit.shift, fit.zero > 0 ? "high" : "low")});
     }
 }
 

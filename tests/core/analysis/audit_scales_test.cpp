@@ -44,6 +44,10 @@ private Q_SLOTS:
     void zerosPlusOne();
     void settings();
     void rowsOfTheirOwnSizes();
+    void uniformValues_data();
+    void uniformValues();
+    void ownMeans_data();
+    void ownMeans();
 
 private:
     void rows() {
@@ -67,6 +71,14 @@ private:
         const auto model = opened(folder_, std::move(tensors));
         path_ = folder_.filePath(QStringLiteral("out.safetensors")).toStdString();
         const auto done = quantizeModel(*model, {*parseSpec(stored.spec), {}, stored.layout, path_}, Job{});
+        QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
+    }
+    /// Writes one layer with these values.
+    void writeOne(const char* spec, const char* layout, std::vector<float> values) {
+        const auto model =
+            opened(folder_, {f32(nameOfLayer(0) + "weight", {kLayerRows, kLayerColumns}, std::move(values))});
+        path_ = folder_.filePath(QStringLiteral("out.safetensors")).toStdString();
+        const auto done = quantizeModel(*model, {*parseSpec(spec), {}, layout, path_}, Job{});
         QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
     }
     /// Changes the bytes of a field of layer 2 in the file.
@@ -189,8 +201,64 @@ void AuditScalesTest::rowsOfTheirOwnSizes() {
     const auto done =
         quantizeModel(*model, {*parseSpec("int8:dialect=ct:scale=channel"), {}, "compressed-tensors", path_}, Job{});
     QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
-    for (const std::string& finding : findings()) // the outliers make a channel of their own
-        QVERIFY2(finding.starts_with("channels "), finding.c_str());
+    for (const std::string& finding : findings()) // the outliers make a channel of their own, and set all scales
+        QVERIFY2(finding.starts_with("channels ") || finding.starts_with("scales_alike "), finding.c_str());
+}
+
+void AuditScalesTest::uniformValues_data() {
+    QTest::addColumn<int>("row");
+    for (int i : {0, 1, 3, 4, 6, 7}) QTest::addRow("%s %s", kStored[i].layout, kStored[i].spec) << i;
+}
+
+/// The first weights of torch.nn.Linear: their scales do not tell whether they belong to their codes.
+void AuditScalesTest::uniformValues() {
+    QFETCH(int, row);
+    int told = 0;
+    for (unsigned seed : {1, 2, 3, 4}) {
+        std::mt19937 random(seed);
+        std::uniform_real_distribution<float> value(-0.05f, 0.05f);
+        std::vector<float> x(std::size_t(kLayerRows * kLayerColumns));
+        for (float& v : x) v = value(random);
+        writeOne(kStored[row].spec, kStored[row].layout, std::move(x));
+        const Set is = findings(), cannotTell{"scales_alike " + nameOfLayer(0) + "weight"};
+        QVERIFY2(is.empty() || is == cannotTell, shown(is).c_str());
+        told += int(is == cannotTell);
+    }
+    // Codes of few bits are rounded so much that the scales differ a little.
+    if (std::string_view(kStored[row].spec).starts_with("nvfp4")) QVERIFY(told > 0);
+}
+
+void AuditScalesTest::ownMeans_data() {
+    QTest::addColumn<QString>("spec");
+    QTest::addColumn<float>("mean");     ///< in standard deviations
+    QTest::addColumn<float>("rowMeans"); ///< the deviation of the means of rows, in the same unit
+    QTest::addColumn<float>("sizes");    ///< the deviation of the logarithms of the sizes of rows
+    QTest::newRow("equal rows") << QStringLiteral("int4:dialect=ct:block=64:sym=no") << 0.33f << 0.0f << 0.0f;
+    QTest::newRow("rows of their own sizes")
+        << QStringLiteral("int4:dialect=ct:block=64:sym=no") << 0.33f << 0.0f << 0.3f;
+    QTest::newRow("rows of their own means")
+        << QStringLiteral("int4:dialect=ct:block=32:sym=no") << 0.28f << 1.0f << 0.2f;
+    QTest::newRow("positive values") << QStringLiteral("int2:dialect=ct:block=32:sym=no") << -1.0f << 0.0f << 0.3f;
+}
+
+/// Matrices whose mean is about one step of their codes.
+void AuditScalesTest::ownMeans() {
+    QFETCH(QString, spec);
+    QFETCH(float, mean);
+    QFETCH(float, rowMeans);
+    QFETCH(float, sizes);
+    std::mt19937 random(3);
+    std::normal_distribution<float> value(0, 1);
+    std::vector<float> x(std::size_t(kLayerRows * kLayerColumns));
+    for (std::size_t r = 0; r < std::size_t(kLayerRows); ++r) {
+        const float size = std::exp(sizes * value(random)), own = rowMeans * value(random);
+        for (float& v : std::span(x).subspan(r * std::size_t(kLayerColumns), std::size_t(kLayerColumns))) {
+            v = 0.02f * size * value(random);
+            v = mean < 0 ? std::fabs(v) : v + 0.02f * (mean + own);
+        }
+    }
+    writeOne(qPrintable(spec), "compressed-tensors", std::move(x));
+    QVERIFY2(findings().empty(), shown(findings()).c_str());
 }
 
 QS_TEST(AuditScalesTest)
