@@ -19,7 +19,7 @@ struct TensorInfo;
 
 /// How a quantized layer is stored, as far as it says how it was quantized.
 struct LayerCoding {
-    enum class Levels { Integers, Nf4, Fp4, E2m1, E4m3, E5m2 };
+    enum class Levels { Integers, Nf4, Fp4, E2m1, E2m3, E4m3, E5m2 };
     enum class Scales { Floats, Exponents, E4m3 }; ///< Exponents: powers of two in a byte
     Levels levels = Levels::Integers;
     unsigned bits = 0;

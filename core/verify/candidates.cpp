@@ -26,6 +26,7 @@ bool hasLevels(const FormatTraits& format, const LayerCoding& coding) {
     case Levels::Nf4: return format.encoder == Encoder::NearestNf4;
     case Levels::Fp4: return format.kind == FormatKind::Codebook && format.bits == 4 && !format.bytes.empty();
     case Levels::E2m1: return format.kind == FormatKind::Float && format.bits == 4 && format.ownScale == own;
+    case Levels::E2m3: return false; // no spec makes them
     case Levels::E4m3:
         return format.kind == FormatKind::Float && format.bits == 8 && format.ownScale == own &&
                format.shape.mantissa == 3 && format.shape.bias == 7;

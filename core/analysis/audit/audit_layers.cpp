@@ -71,7 +71,7 @@ void findContradictions(const AuditedModel& audited, const AuditCheck& self, Fin
 void findUndecoded(const AuditedModel& audited, const AuditCheck& self, Findings& out) {
     for (const UndecodedLayer& layer : audited.model->undecoded) {
         if (layer.isContradicted) continue;
-        std::string text = layer.why;
+        std::string text = layer.why.empty() ? layer.why : "not decoded: " + layer.why;
         for (const ConventionCandidate& one : layer.candidates)
             text += fmt::format("{}{}: plausibility {:.2f}, {}", text.empty() ? "" : "; ", one.convention,
                                 one.plausibility, one.reason);

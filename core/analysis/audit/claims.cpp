@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/analysis/audit/claims.h"
 
+#include "core/base/lists.h"
 #include "core/base/text.h"
 #include "core/layouts/linear_weights.h"
 #include "core/model/conventions/checkpoint.h"
@@ -80,23 +81,16 @@ private:
     bool mayDiffer_ = false;
 };
 
-/// Methods are the first word of the ids of conventions, but for one that has no name of its own, and for AutoRound, which
-/// packs as GPTQ or AWQ do.
-bool isOfMethod(const StoredLayer& layer, const std::string& method) {
-    if (!layer.convention) return false;
-    const std::string_view id = layer.convention->id;
-    const bool isAutoRound = method.ends_with("auto-round") || method.ends_with("auto_round");
-    if (isAutoRound) return id == kGptqConvention.id || id == kGptq2Convention.id || id == kAwqConvention.id;
-    return id.starts_with(method) || (method.size() > 2 && id.find(method) != id.npos);
-}
-
+/// What quant_method says, against the conventions of the layers. Of a method that no convention names, nothing is known.
 void claimMethod(const CheckpointConfig& config, const std::vector<StoredLayer>& layers, std::vector<Claim>& out) {
-    if (config.method.empty()) return;
+    const std::string_view method = config.method;
+    const auto writes = [&](const Convention& one) { return contains(one.methods, method); };
+    if (std::ranges::none_of(conventions(), writes)) return;
     std::map<std::string, std::size_t> counts;
     bool any = false;
     for (const StoredLayer& layer : layers) {
         ++counts[layer.tensor->typeId()];
-        any |= isOfMethod(layer, config.method);
+        any |= layer.convention && writes(*layer.convention);
     }
     out.push_back({config.file + ": quant_method", escapeForPeople(config.method, 40), countsText(counts), any});
 }

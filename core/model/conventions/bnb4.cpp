@@ -174,6 +174,9 @@ Result<std::shared_ptr<const Layer>> readLayer(const Checkpoint& checkpoint, con
     return std::make_shared<const Bnb4Layer>(std::move(*state), std::move(fields));
 }
 
+constexpr const char* kTypes[] = {"bnb-nf4", "bnb-fp4"};
+constexpr std::string_view kMethods[] = {"bitsandbytes"};
+
 void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end) {
     // Layers without a quant_state are found by their other fields. Each is handled once, by the first of these fields.
     std::string name = field.name.substr(0, field.name.size() - end.size());
@@ -184,14 +187,14 @@ void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end)
             if (checkpoint.find(name + std::string(state))) return; // handled through its quant_state
         if (end == kEnds[3] && checkpoint.find(name + ".absmax")) return;
     }
-    checkpoint.take(kBnb4Convention, name, Evidence::Said, readLayer(checkpoint, name));
+    // Other programs have an .absmax too.
+    const bool isSaid = end == kEnds[0] || end == kEnds[1] || checkpoint.config().method == kMethods[0];
+    checkpoint.take(kBnb4Convention, name, isSaid ? Evidence::Said : Evidence::Alike, readLayer(checkpoint, name));
 }
-
-constexpr const char* kTypes[] = {"bnb-nf4", "bnb-fp4"};
 
 } // namespace
 
 const Convention kBnb4Convention = {
-    "bitsandbytes-4bit", "bitsandbytes 4-bit", "its tensor quant_state", kTypes, kEnds, take};
+    "bitsandbytes-4bit", "bitsandbytes 4-bit", "its tensor quant_state", kTypes, kEnds, take, kMethods};
 
 } // namespace qs

@@ -27,6 +27,9 @@ public:
         return out;
     }
 
+    /// The order of its bytes: 0 for rows.
+    unsigned order() const { return parts().size() > 2 ? field(2).octets(0, 1)[0] : 0; }
+
     // As int8_vectorwise_dequant of bitsandbytes: code * row maximum * (1/127), in f32.
     void values(std::uint64_t begin, std::size_t n, float* out) const override {
         const auto columns = std::uint64_t(shape()[1]), firstRow = begin / columns;
@@ -47,7 +50,7 @@ public:
     }
 };
 
-Result<std::shared_ptr<const Layer>> readLayer(const Checkpoint& checkpoint, const std::string& module) {
+Result<std::shared_ptr<const Bnb8Layer>> readLayer(const Checkpoint& checkpoint, const std::string& module) {
     const TensorInfo* codes = checkpoint.find(module + ".weight");
     if (!codes) return fail(fmt::format("{} is missing", quotedName(module + ".weight")));
     if (codes->dtype != DType::I8 || codes->shape.size() != 2)
@@ -59,9 +62,6 @@ Result<std::shared_ptr<const Layer>> readLayer(const Checkpoint& checkpoint, con
     if (const TensorInfo* format = checkpoint.find(module + ".weight_format")) {
         auto number = checkpoint.field(format->name, {DType::U8}, {});
         if (!number) return tl::unexpected(number.error());
-        if (const unsigned order = number->octets(0, 1)[0]; order != 0)
-            return fail(fmt::format("{} is {}, an order of tiles that bitsandbytes has given up; only 0 (rows) is read",
-                                    quotedName(format->name), order));
         fields.push_back(std::move(*number));
     }
     return std::make_shared<const Bnb8Layer>(codes->shape, std::move(fields));
@@ -69,14 +69,22 @@ Result<std::shared_ptr<const Layer>> readLayer(const Checkpoint& checkpoint, con
 
 void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end) {
     const std::string module = field.name.substr(0, field.name.size() - end.size());
-    checkpoint.take(kBnb8Convention, module + ".weight", Evidence::Said, readLayer(checkpoint, module));
+    const auto layer = readLayer(checkpoint, module);
+    if (const unsigned order = layer ? (*layer)->order() : 0; order != 0)
+        checkpoint.take(kBnb8Convention, module + ".weight", Evidence::Alike,
+                        fail(fmt::format("its weight_format is {}, an order of tiles that bitsandbytes has given up; "
+                                         "only 0 (rows) is read",
+                                         order)));
+    else
+        checkpoint.take(kBnb8Convention, module + ".weight", Evidence::Said, layer);
 }
 
 constexpr const char* kTypes[] = {"LLM.int8"};
+constexpr std::string_view kMethods[] = {"bitsandbytes"};
 
 } // namespace
 
 const Convention kBnb8Convention = {
-    "bitsandbytes-int8", "LLM.int8", "its tensor SCB beside bytes", kTypes, kEnds, take};
+    "bitsandbytes-int8", "LLM.int8", "its tensor SCB beside bytes", kTypes, kEnds, take, kMethods};
 
 } // namespace qs

@@ -215,14 +215,15 @@ void Checkpoint::take(const Convention& convention, const std::string& name, Evi
     }
     for (const std::string& part : parts)
         if (!contains(undecoded.parts, part)) undecoded.parts.push_back(part);
-    undecoded.why = oneSentence(added.error().message);
+    const std::string why = oneSentence(added.error().message);
     undecoded.isContradicted = evidence == Evidence::Said;
+    undecoded.why = evidence == Evidence::Alike ? fmt::format("it looks like {}, but {}", convention.title, why) : why;
     const auto same = std::ranges::find_if(
         refused_, [&](const Refused& r) { return std::string_view(r.convention) == convention.title; });
     if (same != refused_.end())
         ++same->count;
     else
-        refused_.push_back({convention.title, name, undecoded.why, 1});
+        refused_.push_back({convention.title, name, why, 1});
 }
 
 /// One warning for all layers with the same candidates.

@@ -575,16 +575,18 @@ template<std::size_t I> void takeKind(Checkpoint& checkpoint, const TensorInfo& 
     const std::string module = field.name.substr(0, field.name.size() - end.size()), name = module + ".weight";
     const bool isAsked = checkpoint.isAsked(*kind.convention);
     const auto settings = settingsOf(checkpoint, module);
-    const auto refuse = [&](const std::string& why) {
-        if (I == 0) checkpoint.take(*kind.convention, name, Evidence::Said, fail(why));
+    const auto refuse = [&](const std::string& why, Evidence evidence) {
+        if (I == 0) checkpoint.take(*kind.convention, name, evidence, fail(why));
     };
-    if (!settings && !isAsked) return refuse(settings.error().message);
+    if (!settings && !isAsked) return refuse(settings.error().message, Evidence::Said);
     const Settings own = settings && *settings ? **settings : Settings();
     const bool isSaid = settings && *settings && isOfKind(own, kind);
     if (!isSaid && !isAsked && settings && *settings) {
         const bool isKnown = std::ranges::any_of(kKinds, [&](const Kind& other) { return isOfKind(own, other); });
         return isKnown ? void()
-                       : refuse(fmt::format("its comfy_quant says format '{}'", escapeForPeople(own.format, 40)));
+                       : refuse(fmt::format("its comfy_quant says format '{}', which this version does not know",
+                                            escapeForPeople(own.format, 40)),
+                                Evidence::Alike);
     }
     Parts parts(checkpoint, module);
     auto layer = kind.read(parts, own);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The formats of compressed-tensors: int-, float- and naive-quantized, mxfp8-quantized, pack-quantized, and nvfp4- and
-// mxfp4-pack-quantized. Modules of one checkpoint may differ.
+// The formats of compressed-tensors: int-, float- and naive-quantized, mxfp8-quantized, pack-quantized, and nvfp4-,
+// mxfp4- and mxfp6-pack-quantized. Modules of one checkpoint may differ.
 #include "core/base/lists.h"
 #include "core/model/conventions/checkpoint.h"
 #include "core/model/conventions/convention.h"
@@ -10,14 +10,16 @@
 #include "core/base/tensor_name.h"
 #include "core/base/text.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace qs {
 namespace {
 
 constexpr std::string_view kEnds[] = {".weight_packed", ".weight_scale"};
-constexpr const char* kTypes[] = {"CT-int8", "CT-fp8-e4m3", "CT-fp8-e5m2", "CT-mxfp8", "CT-int1",  "CT-int2", "CT-int3",
-                                  "CT-int4", "CT-int5",     "CT-int6",     "CT-int7",  "CT-nvfp4", "CT-mxfp4"};
+constexpr const char* kTypes[] = {"CT-int8", "CT-fp8-e4m3", "CT-fp8-e5m2", "CT-mxfp8", "CT-int1",
+                                  "CT-int2", "CT-int3",     "CT-int4",     "CT-int5",  "CT-int6",
+                                  "CT-int7", "CT-nvfp4",    "CT-mxfp4",    "CT-mxfp6"};
 constexpr auto kFloats = {DType::F32, DType::F16, DType::BF16};
 
 const char* intType(std::uint64_t bits) { return bits == 8 ? kTypes[0] : kTypes[3 + bits]; }
@@ -168,7 +170,10 @@ Result<RowCoding> readWords(const Checkpoint& checkpoint, const std::string& mod
     coding.fields = {checkpoint.field(codes), checkpoint.field(scales), *shapeField};
     auto cover = coverWith(coding, scales, schemes);
     if (!cover) return tl::unexpected(cover.error());
-    if (checkpoint.find(module + ".weight_zero_point")) {
+    const TensorInfo* zero = checkpoint.find(module + ".weight_zero_point");
+    if (zero && zero->elements == 1 && scales.elements == 1) { // that of a whole tensor is not packed
+        if (auto ok = addZeros(coding, checkpoint, module, scales); !ok) return tl::unexpected(ok.error());
+    } else if (zero) {
         const std::int64_t groups = scales.shape.back();
         const std::int64_t wanted[] = {(rows * std::int64_t(bits) + 31) / 32, groups};
         auto zeros = checkpoint.field(module + ".weight_zero_point", {DType::I32}, wanted);
@@ -189,38 +194,68 @@ Result<RowCoding> readWords(const Checkpoint& checkpoint, const std::string& mod
     return coding;
 }
 
-/// Reads a layer whose `weight_packed` has two 4-bit floats per byte: nvfp4 with E4M3 scales, mxfp4 with E8M0 scales.
-Result<RowCoding> readPairs(const Checkpoint& checkpoint, const std::string& module, const TensorInfo& codes,
-                            const TensorInfo& scales) {
-    RowCoding coding;
-    const bool nvfp4 = scales.dtype == DType::F8_E4M3;
-    const std::int64_t group = nvfp4 ? 16 : 32;
-    if (!nvfp4 && scales.dtype != DType::U8 && scales.dtype != DType::F8_E8M0)
-        return fail(
-            fmt::format("{} is {}, not F8_E4M3 (nvfp4) or U8 (mxfp4)", quotedName(scales.name), scales.typeId()));
-    if (codes.shape.size() != 2 || codes.elements == 0)
+/// A layer of small floats whose `weight_packed` is bytes: `perGroup` bytes for each of `group` columns.
+struct Packed {
+    const char* type;
+    unsigned bits;
+    std::int64_t group, perGroup;
+    ScaleCoding scales;
+    const float* (*levels)();
+};
+const Packed kPacked[] = {{kTypes[11], 4, 16, 8, ScaleCoding::E4m3, e2m1Levels},
+                          {kTypes[12], 4, 32, 16, ScaleCoding::E8m0, e2m1Levels},
+                          {kTypes[13], 6, 32, 24, ScaleCoding::E8m0, e2m3Levels}};
+
+/// Which of them it is: E4M3 scales are those of nvfp4; of the others the settings say the bits, or a row of whole
+/// groups.
+Result<const Packed*> packedOf(const TensorInfo& codes, const TensorInfo& scales,
+                               const std::vector<WeightScheme>& schemes) {
+    if (scales.dtype == DType::F8_E4M3) return &kPacked[0];
+    if (scales.dtype != DType::U8 && scales.dtype != DType::F8_E8M0)
+        return fail(fmt::format("{} is {}, not F8_E4M3 (nvfp4) or U8 (mxfp4, mxfp6)", quotedName(scales.name),
+                                scales.typeId()));
+    const auto says = [&](const Packed& one) {
+        return std::ranges::any_of(schemes,
+                                   [&](const WeightScheme& said) { return said.isFloat && said.bits == one.bits; });
+    };
+    const bool isSix = says(kPacked[1]) == says(kPacked[2])
+                           ? codes.shape[1] == kPacked[2].perGroup * scales.shape.back()
+                           : says(kPacked[2]);
+    return &kPacked[isSix ? 2 : 1];
+}
+
+/// Reads a layer whose `weight_packed` has 4-bit or 6-bit floats, the first in the lowest bits.
+Result<RowCoding> readFloats(const Checkpoint& checkpoint, const std::string& module, const TensorInfo& codes,
+                             const TensorInfo& scales, const std::vector<WeightScheme>& schemes) {
+    if (codes.shape.size() != 2 || codes.elements == 0 || scales.shape.empty())
         return fail(fmt::format("{} is no matrix", quotedName(codes.name)));
-    coding.shape = {codes.shape[0], codes.shape[1] * 2};
-    if (scales.shape != std::vector<std::int64_t>{codes.shape[0], groupsOf(coding.shape[1], group)})
-        return fail(
-            fmt::format("scales {} are not one for {} of {}", shapeText(scales.shape), group, shapeText(coding.shape)));
-    coding.type = kTypes[nvfp4 ? 11 : 12];
-    coding.bits = 4;
+    const auto kind = packedOf(codes, scales, schemes);
+    if (!kind) return tl::unexpected(kind.error());
+    const Packed& packed = **kind;
+    RowCoding coding;
+    coding.shape = {codes.shape[0], codes.shape[1] * 8 / packed.bits};
+    if (codes.shape[1] * 8 % packed.bits != 0 ||
+        scales.shape != std::vector<std::int64_t>{codes.shape[0], groupsOf(coding.shape[1], packed.group)})
+        return fail(fmt::format("scales {} are not one for {} of {}", shapeText(scales.shape), packed.group,
+                                shapeText(coding.shape)));
+    coding.type = packed.type;
+    coding.bits = packed.bits;
     coding.rowBytes = std::uint64_t(codes.shape[1]);
-    coding.levels = e2m1Levels();
+    coding.levels = packed.levels();
     coding.dtype = DType::BF16;
-    coding.group = std::uint64_t(group);
-    coding.scaleCoding = nvfp4 ? ScaleCoding::E4m3 : ScaleCoding::E8m0;
+    coding.group = std::uint64_t(packed.group);
+    coding.scaleCoding = packed.scales;
     coding.fields = {checkpoint.field(codes), checkpoint.field(scales)};
-    if (nvfp4) {
+    const bool hasGlobal = packed.scales == ScaleCoding::E4m3;
+    if (hasGlobal) {
         constexpr std::int64_t one = 1;
         auto global = checkpoint.field(module + ".weight_global_scale", {DType::F32}, std::span(&one, 1));
         if (!global) return tl::unexpected(global.error());
         coding.global = 2;
         coding.fields.push_back(std::move(*global));
     }
-    coding.description = fmt::format("compressed-tensors, {} packed, groups of {}{}", coding.type + 3, group,
-                                     nvfp4 ? ", one scale of the tensor" : "");
+    coding.description = fmt::format("compressed-tensors, {} packed, groups of {}{}", coding.type + 3, packed.group,
+                                     hasGlobal ? ", one scale of the tensor" : "");
     return coding;
 }
 
@@ -234,12 +269,17 @@ Result<RowCoding> readLayer(const Checkpoint& checkpoint, const std::string& mod
     const auto schemes = checkpoint.schemes().of(module);
     if (!packed) return readBytes(checkpoint, module, *codes, *scales, schemes);
     if (codes->dtype == DType::I32) return readWords(checkpoint, module, *codes, *scales, schemes);
-    if (codes->dtype == DType::U8) return readPairs(checkpoint, module, *codes, *scales);
+    if (codes->dtype == DType::U8) return readFloats(checkpoint, module, *codes, *scales, schemes);
     return fail(fmt::format("{} is {}, not I32 or U8", quotedName(codes->name), codes->typeId()));
 }
 
-/// Methods whose layers have the fields of compressed-tensors, with 8-bit floats.
-constexpr std::string_view kFp8Methods[] = {"fbgemm_fp8", "fp8", "modelopt", "quark"};
+/// Methods whose layers have the fields of compressed-tensors; all but the first with 8-bit floats.
+constexpr std::string_view kMethods[] = {"compressed-tensors", "fbgemm_fp8", "fp8",       "modelopt",        "quark",
+                                         "auto-round",         "auto_round", "autoround", "intel/auto-round"};
+/// Formats of compressed-tensors that are read. A layer of another one does not contradict its settings.
+constexpr std::string_view kFormats[] = {"int-quantized",        "float-quantized",      "naive-quantized",
+                                         "pack-quantized",       "nvfp4-pack-quantized", "mxfp4-pack-quantized",
+                                         "mxfp6-pack-quantized", "mxfp8-quantized",      "mixed-precision"};
 
 /// Scales of ComfyUI are in tiles of 128 x 4, so their axes are multiples of these.
 bool canBeTiles(const TensorInfo& scales) {
@@ -248,14 +288,19 @@ bool canBeTiles(const TensorInfo& scales) {
 
 Evidence evidenceOf(const Checkpoint& checkpoint, const std::string& module, const Result<RowCoding>& read) {
     const std::string& method = checkpoint.config().method;
-    if (method == "compressed-tensors" || !checkpoint.schemes().empty()) return Evidence::Said;
+    if (method == kMethods[0] || !checkpoint.schemes().empty()) {
+        const auto schemes = checkpoint.schemes().of(module);
+        const bool isKnown = std::ranges::any_of(
+            schemes, [](const WeightScheme& one) { return contains(kFormats, std::string_view(one.format)); });
+        return read || isKnown ? Evidence::Said : Evidence::Alike;
+    }
     if (!read) return Evidence::Alike;
     const RowCoding& coding = *read;
     if (checkpoint.find(module + ".weight_packed")) return Evidence::Shaped;
     const TensorInfo& scales = coding.fields[1].info;
     const DType codes = coding.fields[0].info.dtype;
     const bool isFloat = codes == DType::F8_E4M3 || codes == DType::F8_E5M2;
-    if (isFloat && contains(kFp8Methods, method)) return Evidence::Said;
+    if (isFloat && contains(kMethods, std::string_view(method))) return Evidence::Said;
     if (isFloat && coding.scaleCoding == ScaleCoding::Plain) return Evidence::Shaped;
     return isFloat && !canBeTiles(scales) ? Evidence::Shaped : Evidence::Alike;
 }
@@ -284,6 +329,7 @@ const Convention kCompressedConvention = {
     "it gives, or 8-bit floats with plain scales",
     kTypes,
     kEnds,
-    take};
+    take,
+    kMethods};
 
 } // namespace qs

@@ -33,6 +33,8 @@ struct Convention {
     std::span<const std::string_view> ends;
     /// Adds, offers or refuses the layer that `field` belongs to. `end` is the suffix from `ends` that its name has.
     void (*take)(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end);
+    /// Values of quant_method in settings whose layers may be of the convention; empty: no settings name it.
+    std::span<const std::string_view> methods = {};
 };
 std::span<const Convention> conventions();
 const Convention* findConvention(std::string_view id); ///< null if there is none

@@ -18,6 +18,8 @@ namespace {
 
 constexpr std::string_view kEnds[] = {"_scale_inv"}, kScaleEnds[] = {".scale"};
 constexpr const char *kTypes[] = {"fp8-blocks", "fp8-tensor"}, *kScaleTypes[] = {"fp8-scale", "fp4-scale"};
+constexpr std::string_view kMethods[] = {"fp8"};
+constexpr std::string_view kInverse = "inverse"; ///< the weight_scale_semantics that is known
 constexpr auto kFloatScales = {DType::F32, DType::BF16, DType::F16, DType::U8, DType::F8_E8M0};
 
 struct BlockSize {
@@ -67,7 +69,7 @@ Result<RowCoding> codingOf(const Checkpoint& checkpoint, const TensorInfo& codes
 Result<RowCoding> asSaid(const CheckpointConfig& config, RowCoding coding) {
     const std::string semantics = textAt(config.quantization, "weight_scale_semantics");
     if (semantics.empty()) return coding;
-    if (semantics != "inverse")
+    if (semantics != kInverse)
         return fail(fmt::format("{} says weight_scale_semantics '{}', which is not known", config.file,
                                 escapeForPeople(semantics, 40)));
     coding.scalesDivide = true;
@@ -129,11 +131,22 @@ Result<RowCoding> readScaleInv(const Checkpoint& checkpoint, const std::string& 
     return coding;
 }
 
+/// What the settings say of a layer; `other`: what its names and shapes say. A layer that was not read contradicts only
+/// settings that say how large its blocks are, and how its scales are meant.
+Evidence evidenceOf(const CheckpointConfig& config, bool wasRead, Evidence other) {
+    if (config.method.find("fp8") == std::string::npos) return other;
+    const std::string semantics = textAt(config.quantization, "weight_scale_semantics");
+    const bool saysAll =
+        !valueAt(config.quantization, "weight_block_size").is_null() && (semantics.empty() || semantics == kInverse);
+    return wasRead || saysAll ? Evidence::Said : Evidence::Alike;
+}
+
 void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end) {
     const std::string name = field.name.substr(0, field.name.size() - end.size());
-    const bool isSaid = checkpoint.config().method.find("fp8") != std::string::npos;
-    checkpoint.take(kFp8BlocksConvention, name, isSaid ? Evidence::Said : Evidence::Shaped,
-                    readScaleInv(checkpoint, name, field).map(rowCodedLayer));
+    if (!checkpoint.find(name) && checkpoint.config().method.empty()) return; // its codes have another name
+    auto layer = readScaleInv(checkpoint, name, field).map(rowCodedLayer);
+    checkpoint.take(kFp8BlocksConvention, name, evidenceOf(checkpoint.config(), layer.has_value(), Evidence::Shaped),
+                    std::move(layer));
 }
 
 /// Pairs of 4-bit floats, the first in the low bits, with a power of two for 32 columns.
@@ -172,9 +185,8 @@ void takeScale(Checkpoint& checkpoint, const TensorInfo& field, std::string_view
                            : codingOf(checkpoint, *codes, field).and_then([&](RowCoding read) {
                                  return inBlocks(std::move(read), *block, types);
                              });
-    const bool isSaid = checkpoint.config().method.find("fp8") != std::string::npos;
-    checkpoint.take(kFp8ScaleConvention, name, isSaid ? Evidence::Said : Evidence::Alike,
-                    std::move(coding).map(rowCodedLayer));
+    const Evidence evidence = evidenceOf(checkpoint.config(), coding.has_value(), Evidence::Alike);
+    checkpoint.take(kFp8ScaleConvention, name, evidence, std::move(coding).map(rowCodedLayer));
 }
 
 } // namespace
@@ -184,12 +196,14 @@ const Convention kFp8BlocksConvention = {"fp8-blocks",
                                          "quant_method fp8, or the name of its scales",
                                          kTypes,
                                          kEnds,
-                                         take};
+                                         take,
+                                         kMethods};
 const Convention kFp8ScaleConvention = {"fp8-scale",
                                         "fp8 and fp4 with powers of two (DeepSeek-V4)",
                                         "quant_method fp8 beside scales of F8_E8M0",
                                         kScaleTypes,
                                         kScaleEnds,
-                                        takeScale};
+                                        takeScale,
+                                        kMethods};
 
 } // namespace qs

@@ -18,6 +18,9 @@ namespace {
 constexpr std::string_view kEnds[] = {".qweight"};
 constexpr const char* kGptqTypes[] = {"GPTQ-int2", "GPTQ-int3", "GPTQ-int4", "GPTQ-int8"};
 constexpr const char* kAwqTypes[] = {"AWQ-int4"};
+constexpr std::string_view kGptqMethods[] = {"gptq",       "gptq_v2",   "auto-round",
+                                             "auto_round", "autoround", "intel/auto-round"};
+constexpr std::string_view kAwqMethods[] = {"awq", "auto-round", "auto_round", "autoround", "intel/auto-round"};
 
 /// The fields that both formats have.
 struct Parts {
@@ -206,20 +209,15 @@ struct Read {
     Result<InputCoding> coding;
 };
 
-/// Programs whose settings say how such a layer is packed. Layers of others only have names that are alike.
-bool isOurs(const CheckpointConfig& config) {
-    static constexpr std::string_view kMethods[] = {"",           "gptq",       "gptq_v2",   "awq",
-                                                    "auto-round", "auto_round", "autoround", "intel/auto-round"};
-    return contains(kMethods, std::string_view(config.method));
-}
-
 /// Which of the formats it is: as the user says; else as the settings say, if the shapes agree. Without settings only
 /// AWQ is known by its shapes: the versions of GPTQ look alike.
 Read readLayer(const Checkpoint& checkpoint, const std::string& module) {
     const auto parts = partsOf(checkpoint, module);
-    if (!parts)
-        return {&kGptqConvention, isOurs(checkpoint.config()) ? Evidence::Said : Evidence::Alike,
-                tl::unexpected(parts.error())};
+    if (!parts) { // without settings of these programs, its names are only alike
+        const std::string_view method = checkpoint.config().method;
+        const bool isSaid = contains(kGptqMethods, method) || contains(kAwqMethods, method);
+        return {&kGptqConvention, isSaid ? Evidence::Said : Evidence::Alike, tl::unexpected(parts.error())};
+    }
     const bool awqShape = isAwq(*parts);
     for (const auto& [convention, packing] :
          {std::pair(&kGptqConvention, Packing::Gptq), std::pair(&kGptq2Convention, Packing::Gptq2)})
@@ -261,11 +259,14 @@ void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end)
 } // namespace
 
 const Convention kGptqConvention = {
-    "gptq", "GPTQ", "quant_method gptq or auto-round, and the shapes of qweight and qzeros", kGptqTypes, kEnds, take};
+    "gptq", "GPTQ",      "quant_method gptq or auto-round, and the shapes of qweight and qzeros", kGptqTypes, kEnds,
+    take,   kGptqMethods};
 // Layers of these are taken by the row above, because all three have the same field names.
-const Convention kGptq2Convention = {"gptq-v2",  "GPTQ v2", "checkpoint_format gptq_v2, or AutoRound's packing_format",
-                                     kGptqTypes, {},        nullptr};
+const Convention kGptq2Convention = {"gptq-v2",   "GPTQ v2", "checkpoint_format gptq_v2, or AutoRound's packing_format",
+                                     kGptqTypes,  {},        nullptr,
+                                     kGptqMethods};
 const Convention kAwqConvention = {
-    "awq", "AWQ", "quant_method awq or auto-round, or the shapes of qweight and qzeros", kAwqTypes, {}, nullptr};
+    "awq",   "AWQ",      "quant_method awq or auto-round, or the shapes of qweight and qzeros", kAwqTypes, {},
+    nullptr, kAwqMethods};
 
 } // namespace qs

@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::string_view kEnds[] = {".W_q"};
 constexpr const char* kTypes[] = {"HQQ-int1", "HQQ-int2", "HQQ-int3", "HQQ-int4", "HQQ-int8"};
+constexpr std::string_view kMethods[] = {"hqq"};
 /// Fields of a layer besides W_q, scale and zero. They are not weights.
 constexpr const char* kSettings[] = {"axis",
                                      "channel_wise",
@@ -240,7 +241,9 @@ Result<Coding> readLayer(const Checkpoint& checkpoint, const std::string& module
 
 void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end) {
     const std::string module = field.name.substr(0, field.name.size() - end.size());
-    checkpoint.take(kHqqConvention, module + ".weight", Evidence::Said,
+    // SINQ has the same names, without the settings.
+    const bool isSaid = packingOf(Settings(checkpoint, module)).has_value();
+    checkpoint.take(kHqqConvention, module + ".weight", isSaid ? Evidence::Said : Evidence::Alike,
                     readLayer(checkpoint, module, field).map([](const Coding& coding) -> std::shared_ptr<const Layer> {
                         return std::make_shared<const HqqLayer>(coding);
                     }));
@@ -248,6 +251,6 @@ void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end)
 
 } // namespace
 
-const Convention kHqqConvention = {"hqq", "HQQ", "its settings, which are tensors", kTypes, kEnds, take};
+const Convention kHqqConvention = {"hqq", "HQQ", "its settings, which are tensors", kTypes, kEnds, take, kMethods};
 
 } // namespace qs

@@ -281,7 +281,7 @@ void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view) {
         }
     if (field.dtype != DType::I8 || field.shape.size() < 2 || field.elements == 0 || names.size() < 2) return;
     const auto vars = variablesOf(checkpoint, names);
-    if (!vars) return checkpoint.take(kKerasConvention, name, Evidence::Said, tl::unexpected(vars.error()), names);
+    if (!vars) return checkpoint.take(kKerasConvention, name, Evidence::Alike, tl::unexpected(vars.error()), names);
     if (vars->bias) names.erase(names.begin() + 1);
     checkpoint.take(kKerasConvention, name, Evidence::Shaped, readKeras(checkpoint, *vars), names);
 }

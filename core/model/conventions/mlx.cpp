@@ -115,7 +115,15 @@ void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end)
     const std::string module = field.name.substr(0, field.name.size() - end.size());
     const TensorInfo* codes = checkpoint.find(module + ".weight");
     if (!codes || codes->dtype != DType::U32 || codes->packed) return; // scales of another kind
-    checkpoint.take(kMlxConvention, module + ".weight", Evidence::Said, readLayer(checkpoint, module, *codes));
+    const CheckpointConfig& config = checkpoint.config();
+    auto layer = readLayer(checkpoint, module, *codes);
+    // Settings of MLX have no method. Others (transformers' metal) have words of U32 beside scales too.
+    if (!layer && !config.method.empty())
+        layer = fail(fmt::format("{} says it is '{}'", config.file, escapeForPeople(config.method, 40)));
+    // mlx_lm takes the settings of a module without an entry from its shapes, so it does not contradict those for all.
+    const bool isSaid = layer || (config.method.empty() && valueAt(config.quantization, module.c_str()).is_object() &&
+                                  modeOf(config, module));
+    checkpoint.take(kMlxConvention, module + ".weight", isSaid ? Evidence::Said : Evidence::Alike, std::move(layer));
 }
 
 } // namespace

@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::string_view kEnds[] = {".weight_scale_2"};
 constexpr const char* kTypes[] = {"ModelOpt-nvfp4"};
+constexpr std::string_view kMethods[] = {"modelopt", "modelopt_fp4"};
 constexpr std::int64_t kBlock = 16;
 /// In ModelOpt's table both zeros are positive.
 constexpr float kLevels[16] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6, 0, -0.5f, -1, -1.5f, -2, -3, -4, -6};
@@ -57,14 +58,18 @@ void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end)
     const std::string module = field.name.substr(0, field.name.size() - end.size());
     if (checkpoint.find(module + ".pre_quant_scale")) return; // its inputs are scaled; reported by sayUndecoded()
     if (checkpoint.find(module + ".comfy_quant")) return;     // ComfyUI has the same names
-    const bool isSaid = checkpoint.config().method.starts_with("modelopt");
+    const CheckpointConfig& config = checkpoint.config();
+    const std::string algorithm = textAt(config.quantization, "quant_algo"); // others have these names too
+    auto layer = readLayer(checkpoint, module, field).map(rowCodedLayer);
+    const bool isSaid = config.method.starts_with("modelopt") && (layer || algorithm == "NVFP4");
     checkpoint.take(kModelOptConvention, module + ".weight", isSaid ? Evidence::Said : Evidence::Alike,
-                    readLayer(checkpoint, module, field).map(rowCodedLayer));
+                    std::move(layer));
 }
 
 } // namespace
 
 const Convention kModelOptConvention = {
-    "modelopt-nvfp4", "NVIDIA ModelOpt (NVFP4)", "quant_method modelopt, or hf_quant_config.json", kTypes, kEnds, take};
+    "modelopt-nvfp4", "NVIDIA ModelOpt (NVFP4)", "quant_method modelopt, or hf_quant_config.json", kTypes, kEnds, take,
+    kMethods};
 
 } // namespace qs

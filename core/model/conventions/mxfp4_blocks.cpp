@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::string_view kEnds[] = {"_blocks", ".blocks"};
 constexpr const char* kTypes[] = {"gpt-oss-mxfp4"};
+constexpr std::string_view kMethods[] = {"mxfp4"};
 
 class TransposedBlocks final : public Layer {
 public:
@@ -92,7 +93,7 @@ void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end)
     const bool transposed = end == kEnds[0];
     const std::string scales = name + (transposed ? "_scales" : ".scales");
     if (!checkpoint.find(scales)) return; // blocks of another kind
-    const bool isSaid = checkpoint.config().method == "mxfp4";
+    const bool isSaid = checkpoint.config().method == kMethods[0];
     checkpoint.take(kMxfp4BlocksConvention, name, isSaid ? Evidence::Said : Evidence::Shaped,
                     readLayer(checkpoint, field, scales, transposed));
 }
@@ -101,6 +102,7 @@ void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end)
 
 const Convention kMxfp4BlocksConvention = {
     "gpt-oss-mxfp4", "gpt-oss MXFP4", "quant_method mxfp4, or blocks of 16 bytes beside a scale each",
-    kTypes,          kEnds,           take};
+    kTypes,          kEnds,           take,
+    kMethods};
 
 } // namespace qs

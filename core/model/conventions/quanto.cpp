@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::string_view kEnds[] = {"._data._data", "._data"};
 constexpr const char* kTypes[] = {"quanto-int8", "quanto-fp8", "quanto-int4", "quanto-int2"};
+constexpr std::string_view kMethods[] = {"quanto"};
 
 bool isFloatOf16Or32(DType type) { return type == DType::F32 || type == DType::BF16 || type == DType::F16; }
 
@@ -123,6 +124,7 @@ void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end)
 } // namespace
 
 const Convention kQuantoConvention = {
-    "quanto", "optimum-quanto", "names that only optimum-quanto gives: W._data and W._scale", kTypes, kEnds, take};
+    "quanto", "optimum-quanto", "names that only optimum-quanto gives: W._data and W._scale", kTypes, kEnds,
+    take,     kMethods};
 
 } // namespace qs

@@ -7,6 +7,7 @@
 #include "kernels/small_float.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 
 namespace qs {
@@ -47,6 +48,7 @@ public:
         out.levels = coding_.levels == e4m3Levels()   ? Coded::E4m3
                      : coding_.levels == e5m2Levels() ? Coded::E5m2
                      : coding_.levels == e2m1Levels() ? Coded::E2m1
+                     : coding_.levels == e2m3Levels() ? Coded::E2m3
                                                       : Coded::Integers;
         out.bits = coding_.bits, out.columns = coding_.group, out.rows = coding_.rowsPerScale;
         out.hasOffsets = coding_.zeros >= 0 || coding_.biases >= 0, out.hasTensorScale = coding_.global >= 0;
@@ -252,6 +254,14 @@ const float* e5m2Levels() {
     return levels.data();
 }
 const float* e2m1Levels() { return kE2m1Values; }
+const float* e2m3Levels() {
+    static const Levels levels = levelsBy([](unsigned code) {
+        const int exponent = int(code >> 3 & 3), mantissa = int(code & 7);
+        const float size = exponent ? std::ldexp(float(8 + mantissa), exponent - 4) : float(mantissa) / 8;
+        return code & 32 ? -size : size;
+    });
+    return levels.data();
+}
 
 Result<std::vector<std::uint32_t>> readOrder(const Field& field, std::uint64_t group, std::uint64_t groups) {
     auto order = field.words(0, std::size_t(field.info.elements));

@@ -53,6 +53,7 @@ const float* signedByteLevels();           ///< value = code as a signed byte
 const float* e4m3Levels();
 const float* e5m2Levels();
 const float* e2m1Levels();
+const float* e2m3Levels();
 
 /// Reads a tensor with the group number of each column (g_idx). Returns an empty list if column c always has group c /
 /// group. Fails if a number is not below `groups`.

@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::string_view kEnds[] = {"_qdata"};
 constexpr const char* kTypes[] = {"torchao-int8", "torchao-fp8"};
+constexpr std::string_view kMethods[] = {"torchao"};
 
 /// "q_proj.weight" of "q_proj._weight_qdata"; "" if the name has another form.
 std::string torchAoNameOf(std::string_view field, std::string_view end) {
@@ -36,15 +37,16 @@ std::optional<DType> valueTypeOf(const nlohmann::json& data) {
     return name == "float32" ? std::optional(DType::F32) : std::nullopt;
 }
 
+bool isDecoded(const std::string& type) {
+    return type == "Int8Tensor" || type == "IntxUnpackedToInt8Tensor" || type == "Float8Tensor";
+}
+
 Result<std::shared_ptr<const Layer>> readLayer(const Checkpoint& checkpoint, const TensorInfo& codes,
-                                               const std::string& stem, const std::string& metadata) {
-    const auto tree = readJsonTree(metadata);
-    if (!tree || !tree->is_object()) return fail("its metadata is no JSON object");
-    const std::string type = textAt(*tree, "_type");
-    if (type != "Int8Tensor" && type != "IntxUnpackedToInt8Tensor" && type != "Float8Tensor")
-        return fail(fmt::format("the class {} of torchao is not decoded", quotedName(type)));
-    const auto data = tree->find("_data");
-    if (data == tree->end() || !data->is_object()) return fail("its metadata has no _data");
+                                               const std::string& stem, const nlohmann::json& settings) {
+    const std::string type = textAt(settings, "_type");
+    if (!isDecoded(type)) return fail(fmt::format("the class {} of torchao is not decoded", quotedName(type)));
+    const auto data = settings.find("_data");
+    if (data == settings.end() || !data->is_object()) return fail("its metadata has no _data");
     const auto dtype = valueTypeOf(*data);
     if (!dtype) return fail("its metadata says no type of its values");
     const std::size_t rank = codes.shape.size();
@@ -92,12 +94,17 @@ void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end)
     const std::string* metadata = name.empty() ? nullptr : checkpoint.metadata(field, name);
     if (!metadata) return; // of another program
     const std::string stem = field.name.substr(0, field.name.size() - end.size());
-    checkpoint.take(kTorchAoConvention, name, Evidence::Said, readLayer(checkpoint, field, stem, *metadata));
+    const auto tree = readJsonTree(*metadata);
+    if (!tree || !tree->is_object())
+        return checkpoint.take(kTorchAoConvention, name, Evidence::Said, fail("its metadata is no JSON object"),
+                               {field.name});
+    checkpoint.take(kTorchAoConvention, name, isDecoded(textAt(*tree, "_type")) ? Evidence::Said : Evidence::Alike,
+                    readLayer(checkpoint, field, stem, *tree), {field.name});
 }
 
 } // namespace
 
-const Convention kTorchAoConvention = {"torchao", "torchao", "the class and the block in the metadata of the file",
-                                       kTypes,    kEnds,     take};
+const Convention kTorchAoConvention = {
+    "torchao", "torchao", "the class and the block in the metadata of the file", kTypes, kEnds, take, kMethods};
 
 } // namespace qs

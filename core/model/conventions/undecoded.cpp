@@ -266,7 +266,10 @@ struct Seen {
 class Finder {
 public:
     Finder(Model& model, const CheckpointConfig& config) : model_(model), config_(config), budget_(model, 0) {
-        for (std::size_t i = 0; i < model.undecoded.size(); ++i) known_[model.undecoded[i].name] = i;
+        for (std::size_t i = 0; i < model.undecoded.size(); ++i) {
+            known_[model.undecoded[i].name] = i;
+            for (const std::string& part : model.undecoded[i].parts) layerOf_[part] = i;
+        }
     }
 
     void find() {
@@ -279,7 +282,8 @@ public:
             }
             addHalves(module, group);
             const bool isLayer = !group.codes.empty() && (!group.certain.empty() || !group.uncertain.empty());
-            if (isLayer || known_.contains(module) || isNamedByConfig(group)) add(module, group);
+            const std::size_t* known = knownLayer(module, group);
+            if (isLayer || known || isNamedByConfig(group)) add(module, group, known);
         }
         for (TensorInfo& tensor : model_.tensors)
             if (isMarker(tensor.name)) tensor.role = TensorRole::Part;
@@ -305,6 +309,16 @@ private:
         });
     }
 
+    /// The index of the layer of this name, or with these codes: programs name the parts of a layer as they like. Null:
+    /// it is not in the list.
+    const std::size_t* knownLayer(const std::string& module, const Group& group) const {
+        if (const auto found = known_.find(module); found != known_.end()) return &found->second;
+        for (const TensorInfo* codes : group.codes)
+            if (const auto found = layerOf_.find(std::string_view(codes->name)); found != layerOf_.end())
+                return &found->second;
+        return nullptr;
+    }
+
     /// Codes without a scale in a checkpoint that says that it is quantized.
     bool isNamedByConfig(const Group& group) const {
         return !config_.method.empty() && std::ranges::any_of(group.codes, [](const TensorInfo* codes) {
@@ -313,10 +327,9 @@ private:
         });
     }
 
-    void add(const std::string& module, const Group& group) {
-        const auto known = known_.find(module);
+    void add(const std::string& module, const Group& group, const std::size_t* known) {
         UndecodedLayer fresh;
-        UndecodedLayer& layer = known == known_.end() ? fresh : model_.undecoded[known->second];
+        UndecodedLayer& layer = known ? model_.undecoded[*known] : fresh;
         std::uint64_t memory = sizeof(UndecodedLayer) + ListBudget::heap(module.size());
         for (const auto* list : {&group.codes, &group.certain, &group.uncertain})
             for (TensorInfo* part : *list) {
@@ -324,7 +337,7 @@ private:
                 memory += sizeof(std::string) + ListBudget::heap(part->name.size());
                 if (!contains(layer.parts, std::string(part->name))) layer.parts.emplace_back(part->name);
             }
-        if (known != known_.end()) return;
+        if (known) return;
         layer.name = module;
         explain(layer, group);
         if (budget_.take(memory)) model_.undecoded.push_back(std::move(layer));
@@ -363,7 +376,7 @@ private:
     Model& model_;
     const CheckpointConfig& config_;
     ListBudget budget_;
-    std::map<std::string, std::size_t, std::less<>> known_;
+    std::map<std::string, std::size_t, std::less<>> known_, layerOf_; ///< by name; by the names of their parts
     std::map<std::string, Seen> seen_;
 };
 

@@ -214,6 +214,7 @@ void AuditQuantizedTest::realFiles_data() {
                              "conventions/comfy_metadata",
                              "conventions/comfy_scaled",
                              "conventions/ct_groups",
+                             "conventions/ct_mxfp6",
                              "conventions/deepseek_v4",
                              "conventions/fp8_blocks",
                              "conventions/fp8_tensor",

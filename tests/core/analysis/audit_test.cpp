@@ -16,6 +16,7 @@ private Q_SLOTS:
     void elementType();
     void memory();
     void labels();
+    void labelsOfMethods();
     void cancelled();
     void report();
 };
@@ -185,6 +186,35 @@ void AuditTest::labels() {
     SAME(model(), Set{"label "});
     config("[1, not json");
     SAME(model(), Set{"label "});
+}
+
+/// Many programs store 8-bit floats with a scale for each row. Only a program that is known to store otherwise is wrong.
+void AuditTest::labelsOfMethods() {
+    const QTemporaryDir folder;
+    std::vector<std::uint8_t> codes;
+    std::vector<float> scales;
+    std::mt19937 random(5);
+    for (int i = 0; i < 64 * 64; ++i) codes.push_back(std::uint8_t(random() % 126 | (random() & 128)));
+    for (int i = 0; i < 64; ++i) scales.push_back(1e-4f * float(1 + i % 7));
+    for (const auto& [method, holds] : {std::pair("fbgemm_fp8", true),
+                                        {"modelopt", true},
+                                        {"quark", true},
+                                        {"fp8", true},
+                                        {"auto-round", true},
+                                        {"compressed-tensors", true},
+                                        {"something_new", true},
+                                        {"bitsandbytes", false},
+                                        {"awq", false}}) {
+        QFile file(folder.filePath(QStringLiteral("config.json")));
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        file.write(QByteArray(R"({"quantization_config":{"quant_method":")") + method + R"("}})");
+        file.close();
+        const auto model =
+            opened(folder, {made("l.weight", DType::F8_E4M3, {64, 64}, codes), f32("l.weight_scale", {64, 1}, scales)});
+        QVERIFY2(model->tensors.front().derived, method);
+        const Set is = found(model);
+        QVERIFY2(is == (holds ? Set{} : Set{"label "}), (method + (": " + shown(is))).c_str());
+    }
 }
 
 void AuditTest::cancelled() {

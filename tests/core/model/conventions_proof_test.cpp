@@ -7,6 +7,7 @@
 #include "without_proof.h"
 
 #include <algorithm>
+#include <tuple>
 
 using namespace qs;
 
@@ -22,6 +23,9 @@ private Q_SLOTS:
     void labelOfTheOtherVersion_data();
     void labelOfTheOtherVersion();
     void partsAreNoWeights();
+    void notDecodedIsNoFault_data();
+    void notDecodedIsNoFault();
+    void noLayerIsListedTwice();
     void unknownChoice();
 };
 
@@ -140,6 +144,89 @@ void ConventionsProofTest::labelOfTheOtherVersion() {
     const auto chosen = openModel(at.path().toStdString(), {.as = fits.toStdString()});
     QVERIFY(chosen && (*chosen)->tensors.front().derived && (*chosen)->contradictions.empty());
     QVERIFY2((*chosen)->warnings.empty(), warningsOf(**chosen).c_str());
+}
+
+/// A layer that is not decoded contradicts what is said of it only where settings say how it is stored.
+void ConventionsProofTest::notDecodedIsNoFault_data() {
+    QTest::addColumn<Layer>("made");
+    QTest::addColumn<bool>("contradicts");
+    const auto row = [](const char* title, Layer made, bool contradicts = false) {
+        QTest::newRow(title) << std::move(made) << contradicts;
+    };
+    const auto changed = [](const char* folder, const char* name, auto change) {
+        Layer made = layerOf(folder, name);
+        change(made);
+        return made;
+    };
+    const auto renamed = [](Layer& made, const char* from, const char* to) { made.field(from).name.replace(from, to); };
+    const char *q0 = "model.layers.0.self_attn.q_proj.weight", *q2 = "model.layers.2.self_attn.q_proj.weight";
+    row("metal of transformers", changed("mlx_modes", q2, [&](Layer& made) {
+            renamed(made, ".biases", ".qbiases");
+            made.config = R"({"quantization_config":{"quant_method":"metal","bits":4,"group_size":64}})";
+        }));
+    row("MLX without biases and without an entry", changed("mlx_modes", q2, [](Layer& made) { made.drop(".biases"); }));
+    row("MLX without biases", changed("mlx_modes", q0, [](Layer& made) { made.drop(".biases"); }), true);
+    row("MLX without settings", changed("mlx_modes", q2, [](Layer& made) { made.config.clear(); }));
+    row("SINQ, HQQ without settings", changed("hqq_linear", "model.layers.0.mlp.down_proj.weight", [](Layer& made) {
+            std::erase_if(made.fields, [](const Stored& field) {
+                return !field.name.endsWith(".W_q") && !field.name.endsWith(".scale") && !field.name.endsWith(".zero");
+            });
+        }));
+    row("HQQ without scales",
+        changed("hqq_linear", "model.layers.0.mlp.down_proj.weight", [](Layer& made) { made.drop(".scale"); }), true);
+    row("qweight beside scales of other programs", changed("gptq_v1", q2, [](Layer& made) {
+            made.drop(".qzeros");
+            made.config.clear();
+        }));
+    row("GPTQ without zero points", changed("gptq_v1", q2, [](Layer& made) { made.drop(".qzeros"); }), true);
+    row("LLM.int8 in tiles", changed("bnb_int8", "model.layers.0.self_attn.k_proj.weight", [](Layer& made) {
+            if (std::ranges::none_of(made.fields, [](const Stored& f) { return f.name.endsWith(".weight_format"); }))
+                made.fields.push_back({"model.layers.0.self_attn.k_proj.weight_format", "U8", "[]", zeros(1)});
+            made.field(".weight_format").data = QByteArray(1, char(2));
+        }));
+    row("fp8 of other blocks than usual", changed("fp8_blocks", "model.layers.0.mlp.up_proj.weight", [](Layer& made) {
+            made.config = R"({"quantization_config":{"quant_method":"fp8"}})";
+        }));
+    row("fp8 of other blocks than said",
+        changed("fp8_blocks", "model.layers.0.mlp.up_proj.weight",
+                [](Layer& made) {
+                    made.config = R"({"quantization_config":{"quant_method":"fp8","weight_block_size":[128,128]}})";
+                }),
+        true);
+    const auto withFormat = [&](const char* format) {
+        return changed("ct_groups", q0, [&](Layer& made) {
+            made.drop("_scale");
+            made.config = R"({"quantization_config":{"quant_method":"compressed-tensors","config_groups":{"g":
+                {"targets":["Linear"],"weights":{"num_bits":8,"type":"int"},"format":")" +
+                          QByteArray(format) + R"("}}}})";
+            made.fields.push_back({"model.layers.0.self_attn.q_proj.weight_scale", "I64", "[16,1]", zeros(128)});
+        });
+    };
+    row("a new format of compressed-tensors", withFormat("int-sorted"));
+    row("a known format of compressed-tensors", withFormat("int-quantized"), true);
+}
+
+void ConventionsProofTest::notDecodedIsNoFault() {
+    QFETCH(Layer, made);
+    QFETCH(bool, contradicts);
+    QTemporaryDir at;
+    const auto model = opened(write(at.path(), made));
+    QCOMPARE(model->undecoded.size(), std::size_t(1));
+    QCOMPARE(model->undecoded[0].parts.size(), made.fields.size());
+    QVERIFY(!model->undecoded[0].why.empty());
+    QVERIFY2(model->undecoded[0].isContradicted == contradicts, model->undecoded[0].why.c_str());
+}
+
+/// Classes of torchao that are not decoded. Their parts are not named after their layer.
+void ConventionsProofTest::noLayerIsListedTwice() {
+    const auto model = opened(QStringLiteral(QS_TEST_DATA "/undecoded/torchao_mx"));
+    QCOMPARE(model->undecoded.size(), std::size_t(2));
+    for (const auto& [index, name, parts] : {std::tuple(0, "mx", 2), std::tuple(1, "nv", 3)}) {
+        const UndecodedLayer& layer = model->undecoded[std::size_t(index)];
+        QCOMPARE(layer.name, std::string(name));
+        QCOMPARE(layer.parts.size(), std::size_t(parts));
+        QVERIFY(!layer.isContradicted);
+    }
 }
 
 // Scales of a layer that could not be read are float matrices, but no weights; a matrix beside them is one.

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""make_compressed.py [FOLDER]: writes ct_groups with compressed-tensors, each module with its own quantization group, and the values that
-it decompresses.
+"""make_compressed.py [FOLDER]: writes ct_groups and ct_mxfp6 with compressed-tensors, each module with its own quantization group, and
+the values that it decompresses.
 """
 import torch
 from common import checkpoint, weight
@@ -13,8 +13,10 @@ tensors, values, groups = {}, {}, {}
 
 
 def range_of(args):
-    return (-6.0, 6.0) if args.type == "float" and args.num_bits == 4 else (-448.0, 448.0) if args.type == "float" else (
-        -(2.0 ** (args.num_bits - 1)), 2.0 ** (args.num_bits - 1) - 1)
+    if args.type == "float":
+        largest = {4: 6.0, 6: 7.5, 8: 448.0}[args.num_bits]
+        return -largest, largest
+    return -(2.0 ** (args.num_bits - 1)), 2.0 ** (args.num_bits - 1) - 1
 
 
 def scales_of(x, args, dtype):
@@ -108,5 +110,13 @@ args = QuantizationArgs(num_bits=8, type="float", symmetric=True, strategy="chan
 values[name] = dequantize(tensors[name], scale, None, args)
 
 checkpoint("ct_groups", tensors, values, {
+    "quant_method": "compressed-tensors", "format": "mixed-precision", "quantization_status": "compressed",
+    "global_compression_ratio": None, "ignore": ["lm_head"], "kv_cache_scheme": None, "config_groups": groups})
+
+# Floats of six bits, and the zero point of a whole tensor, which is not packed.
+tensors, values, groups = {}, {}, {}
+module(0, "mxfp6-pack-quantized", rows=8, columns=96, num_bits=6, type="float", symmetric=True, strategy="group", group_size=32)
+module(1, "pack-quantized", rows=8, num_bits=4, type="int", symmetric=False, strategy="tensor")
+checkpoint("ct_mxfp6", tensors, values, {
     "quant_method": "compressed-tensors", "format": "mixed-precision", "quantization_status": "compressed",
     "global_compression_ratio": None, "ignore": ["lm_head"], "kv_cache_scheme": None, "config_groups": groups})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes torchao_linear, torchao_pickle and quanto_linear: small layers that torchao and optimum-quanto quantize, store and decode.
+"""Writes torchao_linear, torchao_pickle, quanto_linear and ../undecoded/torchao_mx: small layers that torchao and optimum-quanto quantize, store and decode.
 
     python make_torch.py [FOLDER]   # torch, torchao, optimum-quanto, safetensors
 """
@@ -14,6 +14,8 @@ from optimum.quanto import quantize as quantize_quanto
 from optimum.quanto import quantization_map
 from optimum.quanto.tensor.packed import PackedTensor
 from safetensors.torch import save_file
+from torchao.prototype.mx_formats.inference_workflow import NVFP4WeightOnlyConfig
+from torchao.prototype.mx_formats.mx_tensor import MXTensor
 from torchao.prototype.safetensors.safetensors_support import flatten_tensor_state_dict
 from torchao.quantization import Float8WeightOnlyConfig, Int8WeightOnlyConfig, IntxWeightOnlyConfig, PerGroup, PerTensor, quantize_
 
@@ -90,5 +92,18 @@ def quanto():
     print({k: (str(v.dtype), tuple(v.shape)) for k, v in tensors.items()})
 
 
+def torchao_mx():
+    """Classes that are not decoded: no values."""
+    folder = root.parent / "undecoded" / "torchao_mx"
+    folder.mkdir(parents=True, exist_ok=True)
+    net = Net({"mx": (16, 64), "nv": (16, 64)}, torch.bfloat16, False)
+    quantize_(net, NVFP4WeightOnlyConfig(), filter_fn=lambda module, path: path == "nv")
+    net.mx.weight = torch.nn.Parameter(MXTensor.to_mx(net.mx.weight.detach(), torch.float8_e4m3fn, 32), requires_grad=False)
+    tensors, metadata = flatten_tensor_state_dict(net.state_dict())
+    tensors = {k: v.contiguous() for k, v in tensors.items()}
+    save_file(tensors, folder / "model.safetensors", {k: v if isinstance(v, str) else json.dumps(v) for k, v in metadata.items()})
+
+
 torchao()
 quanto()
+torchao_mx()
