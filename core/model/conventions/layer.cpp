@@ -31,6 +31,7 @@ float elementAt(std::span<const std::byte> bytes, DType dtype, std::size_t i) {
     case DType::BF16: return bf16ToF32(at<std::uint16_t>(bytes, i));
     case DType::F8_E4M3: return e4m3(at<std::uint8_t>(bytes, i));
     case DType::F8_E5M2: return e5m2(at<std::uint8_t>(bytes, i));
+    case DType::F8_E8M0: return e8m0(at<std::uint8_t>(bytes, i));
     case DType::I8: return float(at<std::int8_t>(bytes, i));
     case DType::U8: return float(at<std::uint8_t>(bytes, i));
     case DType::I16: return float(at<std::int16_t>(bytes, i));

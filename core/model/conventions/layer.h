@@ -19,7 +19,8 @@ struct Field {
 
     /// Bytes [begin, begin + n) of the field; the span points into the mapping or into `scratch`.
     std::span<const std::byte> read(std::uint64_t begin, std::size_t n, std::vector<std::byte>& scratch) const;
-    /// Elements [begin, begin + n) as f32. Types: F32, F16, BF16, F8_E4M3, F8_E5M2, and integers of up to 32 bits.
+    /// Elements [begin, begin + n) as f32. Types: F32, F16, BF16, F8_E4M3, F8_E5M2, F8_E8M0, and integers of up to 32
+    /// bits.
     std::vector<float> floats(std::uint64_t begin, std::size_t n) const;
     /// Elements [begin, begin + n) as 32-bit words, for I32 and U32.
     std::vector<std::uint32_t> words(std::uint64_t begin, std::size_t n) const;

@@ -5,20 +5,22 @@
 #include "core/base/text.h"
 #include "core/model/list_budget.h"
 #include "core/model/onnx/onnx.h"
+#include "core/model/onnx/quantized_walk.h"
 
 #include <algorithm>
 #include <fmt/format.h>
 #include <limits>
+#include <utility>
 
 namespace qs::onnx {
 namespace {
 
 constexpr int kMostNested = 10; ///< depth of graphs in nodes of graphs
-constexpr std::size_t kMostTensors = 65'536;
+constexpr std::size_t kMostTensors = 65'536, kMostPrefix = 250, kMostMetadata = 10'000;
 // Bytes of memory per tensor (as parsed and in the list), and for the object that decodes its elements.
-constexpr std::uint64_t kPerTensor = sizeof(Tensor) + sizeof(TensorInfo), kPerValues = sizeof(OnnxValues) + 64;
-constexpr std::size_t kMostAttributes = 32; ///< of a node, that are kept
-constexpr std::size_t kMostLabel = 100, kMostPrefix = 250, kMostMetadata = 10'000;
+// The name of each tensor is found by a hash while quantized weights are looked for.
+constexpr std::uint64_t kPerTensor = sizeof(Tensor) + sizeof(TensorInfo) + 48,
+                        kPerBody = sizeof(Body) + 2 * kMostPrefix, kPerValues = sizeof(OnnxValues) + 64;
 
 using enum Wire;
 
@@ -59,8 +61,8 @@ public:
         if (!good(message)) return false;
         if (!hasGraph) return refuse(0, "it has no graph");
         sayWhatIsUnread();
-        file.dequantized = quantized_.take(file.outputLast), file.packed = quantized_.takePacked();
-        return true;
+        return findQuantizedNodes(read_, bodies_, budget_, file) ||
+               refuse(0, budget_.why("its list of quantized weights"));
     }
 
 private:
@@ -87,12 +89,8 @@ private:
     void tell(const std::string& key, std::string value) {
         if (file.metadata.size() < kMostMetadata && !value.empty()) file.metadata[key] = std::move(value);
     }
-    /// The name of a node, attribute or function as a part of tensor names. `otherwise` if it is empty, too long or not
-    /// text.
-    std::string label(Range range, const std::string& otherwise, std::size_t most = kMostLabel) {
-        if (range.size() == 0 || range.size() > most) return otherwise;
-        auto text = textOf(read_, range);
-        return isText(text) ? text : otherwise;
+    std::string label(Range range, const std::string& otherwise, std::size_t most = kMostLabel) const {
+        return labelOf(read_, range, otherwise, most);
     }
     static std::string below(const std::string& prefix, const std::string& name) {
         if (prefix.size() > kMostPrefix) return prefix.ends_with("…/") ? prefix : prefix + "…/";
@@ -133,10 +131,15 @@ private:
 
     bool function(Range range) {
         Message names(read_, range);
-        std::string name = fmt::format("function_{}", functions_++);
-        for (Field f; names.next(f);)
+        std::string name = fmt::format("function_{}", functions_++), domain, overload;
+        for (Field f; names.next(f);) {
             if (f.number == 1 && f.wire == Length) name = label(f.range, name);
+            if (f.number == 10 && f.wire == Length) domain = label(f.range, "");
+            if (f.number == 13 && f.wire == Length) overload = label(f.range, "");
+        }
         if (!good(names)) return false;
+        if (!budget_.take(kPerBody)) return refuse(range.begin, budget_.why("its list of functions"));
+        bodies_.functions.emplace(functionKey(domain, name, overload), Body{range, below("", name)});
         Message message(read_, range);
         std::size_t nodes = 0;
         for (Field f; message.next(f);)
@@ -147,6 +150,15 @@ private:
     bool graph(Range range, const std::string& prefix, int depth) {
         if (depth > kMostNested)
             return refuse(range.begin, fmt::format("it has graphs within graphs more than {} deep", kMostNested));
+        if (!budget_.take(kPerBody)) return refuse(range.begin, budget_.why("its list of graphs"));
+        bodies_.graphs.push_back({range, prefix, graph_});
+        const Body* around = std::exchange(graph_, &bodies_.graphs.back());
+        const bool isRead = readGraph(range, prefix, depth);
+        graph_ = around;
+        return isRead;
+    }
+
+    bool readGraph(Range range, const std::string& prefix, int depth) {
         Message message(read_, range);
         std::size_t nodes = 0, unnamed = 0;
         for (Field f; message.next(f);) {
@@ -168,93 +180,27 @@ private:
     bool node(Range range, const std::string& prefix, std::size_t index, int depth) {
         // Attributes may come before the names in the file. So read the names first, then the attributes.
         Message names(read_, range);
-        Range name, op, domain;
-        std::vector<Range> inputs, outputs; // the first ones
-        bool hasAttributes = false;
+        Range name, op, domain, output; // the first output
+        bool hasAttributes = false, hasOutput = false;
         for (Field f; names.next(f);) {
             if (f.wire != Length) continue;
-            if (f.number == 1 && inputs.size() < QuantizedNodes::kInputs) inputs.push_back(f.range);
-            if (f.number == 2 && outputs.size() < 2) outputs.push_back(f.range);
+            if (f.number == 2 && !std::exchange(hasOutput, true)) output = f.range;
             if (f.number == 3) name = f.range;
             if (f.number == 4) op = f.range;
             if (f.number == 5) hasAttributes = true;
             if (f.number == 7) domain = f.range;
         }
         if (!good(names)) return false;
-        const auto opName = label(op, "node"), domainName = label(domain, "");
-        const bool isStandard = domainName.empty() || domainName == "ai.onnx";
-        if (QuantizedNodes::concern(opName, isStandard ? "" : domainName) &&
-            !keep(range, {opName, {}, {}}, inputs, outputs, prefix))
-            return false;
-        if (isStandard && inputs.size() > 1 && inputs[1].end > 0 && (opName == "MatMul" || opName == "Gemm") &&
-            !transposesB(range))
-            multiplies(prefix + label(inputs[1], "", kMostName));
         if (!hasAttributes) return true;
-        const bool isConstant = opName == "Constant" && isStandard;
+        const auto opName = label(op, "node"), domainName = label(domain, "");
+        const bool isConstant = opName == "Constant" && (domainName.empty() || domainName == "ai.onnx");
         const auto own = label(name, fmt::format("{}_{}", opName, index));
         Message message(read_, range);
         for (Field f; message.next(f);)
             if (f.number == 5 && f.wire == Length &&
-                !attribute(f.range, prefix, own, isConstant && !outputs.empty() ? outputs.front() : Range{}, depth))
+                !attribute(f.range, prefix, own, isConstant ? output : Range{}, depth))
                 return false;
         return good(message);
-    }
-
-    /// Keeps a node that may read a quantized weight.
-    bool keep(Range range, Node node, const std::vector<Range>& inputs, const std::vector<Range>& outputs,
-              const std::string& prefix) {
-        const auto names = [&](const std::vector<Range>& ranges, std::vector<std::string>& out) {
-            for (const Range& one : ranges) {
-                const auto own = label(one, "", kMostName);
-                out.push_back(own.empty() ? own : prefix + own);
-            }
-        };
-        names(inputs, node.inputs), names(outputs, node.outputs);
-        Message message(read_, range);
-        for (Field f; message.next(f);) {
-            if (f.number != 5 || f.wire != Length) continue;
-            Message attribute(read_, f.range);
-            std::string name;
-            std::string text;
-            std::uint64_t value = 0;
-            bool isNumber = false;
-            for (Field a; attribute.next(a);) {
-                if (a.number == 1 && a.wire == Length) name = label(a.range, "");
-                if (a.number == 3 && a.wire == Varint) value = a.value, isNumber = true;
-                if (a.number == 4 && a.wire == Length) text = label(a.range, "");
-            }
-            if (!good(attribute)) return false;
-            if (node.numbers.size() + node.texts.size() < kMostAttributes && isNumber)
-                node.numbers[name] = std::int64_t(value);
-            else if (node.numbers.size() + node.texts.size() < kMostAttributes && !text.empty())
-                node.texts[name] = text;
-            if (name == "axis") node.axis = std::int64_t(value);
-            if (name == "block_size") node.blockSize = std::int64_t(value);
-            if (name == "transB") node.transB = value != 0;
-        }
-        if (!good(message)) return false;
-        return quantized_.add(std::move(node), budget_) || refuse(range.begin, budget_.why("its list of tensors"));
-    }
-
-    /// True for Gemm with transB=1: its weight is [out, in].
-    bool transposesB(Range node) {
-        Message message(read_, node);
-        for (Field f; message.next(f);) {
-            if (f.number != 5 || f.wire != Length) continue;
-            Message parts(read_, f.range);
-            bool isIt = false, set = false;
-            for (Field part; parts.next(part);) {
-                if (part.number == 1 && part.wire == Length) isIt = label(part.range, "") == "transB";
-                if (part.number == 3 && part.wire == Varint) set = part.value != 0;
-            }
-            if (isIt && set) return true;
-        }
-        return false;
-    }
-
-    void multiplies(std::string name) {
-        if (file.outputLast.size() < kMostTensors && budget_.take(64 + ListBudget::of(name)))
-            file.outputLast.insert(std::move(name));
     }
 
     bool attribute(Range range, const std::string& prefix, const std::string& node, Range constant, int depth) {
@@ -371,7 +317,8 @@ private:
     std::uint64_t size_;
     const ReadBytes& read_;
     ListBudget budget_;
-    QuantizedNodes quantized_;
+    Bodies bodies_;
+    const Body* graph_ = nullptr; ///< that is read
     std::size_t functions_ = 0;
     std::map<std::string, Unread> unread_;
 };

@@ -25,7 +25,8 @@ struct Unreadable {
 
 struct File {
     std::vector<Dequantize> dequantized;
-    std::vector<Node> packed; ///< nodes with packed weights, see packed_weights.h
+    std::vector<Node> packed;        ///< nodes with packed weights, see packed_weights.h, and unknown ones
+    std::vector<std::string> scales; ///< names of tensors that are scales or zero points of what a node quantizes
     std::deque<Unreadable> unreadable;
     std::deque<Tensor> tensors; ///< a deque, so that the caller can free entries while it builds the list of the model
     std::map<std::string, std::string> metadata;

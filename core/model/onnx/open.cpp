@@ -48,7 +48,7 @@ public:
             model->warnings.push_back(fmt::format("{}: the files of {} tensors are missing; the first, {}, is in {}.",
                                                   shownPath(path), missing_, firstMissing_, firstLocation_));
         nameApart(*model);
-        onnx::addQuantizedLayers(*model, parsed->dequantized, parsed->packed);
+        onnx::addQuantizedLayers(*model, parsed->dequantized, parsed->packed, parsed->scales);
         return {};
     }
 

@@ -11,7 +11,8 @@ namespace qs::onnx {
 /// Replaces codes, scales and zero points with the dequantized tensor, if all of them are tensors of the model. There is
 /// one scale, one for each index of an axis, or one for each block along an axis (attribute block_size of opset 21).
 /// The same for the weights of `packed`. What is not decoded stays as it is stored: its tensors are parts, and a warning
-/// says why.
-void addQuantizedLayers(Model& model, const std::vector<Dequantize>& nodes, const std::vector<Node>& packed);
+/// says why. So are the scales with which the model itself quantizes (`scales`).
+void addQuantizedLayers(Model& model, const std::vector<Dequantize>& nodes, const std::vector<Node>& packed,
+                        const std::vector<std::string>& scales);
 
 } // namespace qs::onnx

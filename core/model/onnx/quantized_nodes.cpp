@@ -10,8 +10,9 @@
 namespace qs::onnx {
 namespace {
 
-constexpr std::size_t kMostNodes = 65'536, kMostArithmetic = 16'384;
+constexpr std::size_t kMostNodes = 65'536;
 constexpr const char* kMicrosoft = "com.microsoft"; ///< the domain of ONNX Runtime's own operators
+constexpr const char* kTensorRt = "trt";            ///< the domain of TensorRT's, which ModelOpt writes
 
 /// The axis along which scales differ.
 enum class Along { Attribute, First, Last };
@@ -23,15 +24,22 @@ struct Operator {
     std::size_t codes, scale, zero;
     Along along;
     bool isProduct; ///< the weight is [in, out], unless transB is set
+    Cover cover = Cover::Axis;
+    bool hasExponents = false;
 };
-constexpr Operator kOperators[] = {{"DequantizeLinear", "", 0, 1, 2, Along::Attribute, false},
-                                   {"DequantizeLinear", kMicrosoft, 0, 1, 2, Along::Attribute, false},
-                                   {"QLinearConv", "", 3, 4, 5, Along::First, false},
-                                   {"QLinearConv", kMicrosoft, 3, 4, 5, Along::First, false},
-                                   {"QLinearMatMul", "", 3, 4, 5, Along::Last, true},
-                                   {"QGemm", kMicrosoft, 3, 4, 5, Along::Last, true},
-                                   {"MatMulIntegerToFloat", kMicrosoft, 1, 3, 5, Along::Last, true},
-                                   {"DynamicQuantizeMatMul", kMicrosoft, 1, 2, 3, Along::Last, true}};
+// Those of TensorRT are DequantizeLinear with types that ONNX had not then (onnx-tensorrt:`onnxOpImporters.cpp`).
+constexpr Operator kOperators[] = {
+    {"DequantizeLinear", "", 0, 1, 2, Along::Attribute, false},
+    {"DequantizeLinear", kMicrosoft, 0, 1, 2, Along::Attribute, false},
+    {"TRT_FP8DequantizeLinear", kTensorRt, 0, 1, 2, Along::Attribute, false, Cover::Shapes},
+    {"TRT_INT4DequantizeLinear", kTensorRt, 0, 1, 2, Along::Attribute, false, Cover::Shapes},
+    {"TRT_MXFP8DequantizeLinear", kTensorRt, 0, 1, 2, Along::Attribute, false, Cover::Shapes, true},
+    {"QLinearConv", "", 3, 4, 5, Along::First, false},
+    {"QLinearConv", kMicrosoft, 3, 4, 5, Along::First, false},
+    {"QLinearMatMul", "", 3, 4, 5, Along::Last, true},
+    {"QGemm", kMicrosoft, 3, 4, 5, Along::Last, true},
+    {"MatMulIntegerToFloat", kMicrosoft, 1, 3, 5, Along::Last, true},
+    {"DynamicQuantizeMatMul", kMicrosoft, 1, 2, 3, Along::Last, true}};
 
 /// An operator whose result is integers: the codes are input 1, the zero point is input 3.
 struct IntegerProduct {
@@ -39,11 +47,18 @@ struct IntegerProduct {
     bool isProduct;
 };
 constexpr IntegerProduct kIntegerProducts[] = {{"MatMulInteger", true}, {"ConvInteger", false}};
-constexpr const char *kCast = "Cast", *kMul = "Mul", *kQuantize = "QuantizeLinear",
-                     *kQuantizeDynamically = "DynamicQuantizeLinear";
+constexpr const char *kCast = "Cast", *kMul = "Mul", *kSub = "Sub", *kGather = "Gather", *kQuantize = "QuantizeLinear",
+                     *kQuantizeDynamically = "DynamicQuantizeLinear", *kCastAndMul = "Cast and Mul";
+constexpr const char* kArithmetic[] = {kCast, kMul, kSub, kGather, kQuantize, kQuantizeDynamically};
 
-const Operator* findOperator(std::string_view op) {
-    const auto* found = std::ranges::find_if(kOperators, [&](const auto& row) { return op == row.name; });
+/// Of a number in TensorProto.DataType: FLOAT, FLOAT16 or BFLOAT16.
+bool isFloat(std::int64_t type) { return type == 1 || type == 10 || type == 16; }
+
+bool isArithmetic(std::string_view op) { return std::ranges::find(kArithmetic, op) != std::end(kArithmetic); }
+
+const Operator* findOperator(std::string_view op, std::string_view domain) {
+    const auto* found =
+        std::ranges::find_if(kOperators, [&](const auto& row) { return op == row.name && domain == row.domain; });
     return found == std::end(kOperators) ? nullptr : found;
 }
 
@@ -91,6 +106,23 @@ public:
             if (nodes_[found->second].op == op) return &nodes_[found->second];
         return nullptr;
     }
+    /// What a number of a formula is before it is cast.
+    std::string beforeCast(const std::string& number) const {
+        const Node* cast = makerOf(number);
+        return cast && cast->op == kCast ? at(cast->inputs, 0) : number;
+    }
+    /// (codes - zero points) * scales, where the codes, and maybe the zero points, are cast. Without a scale: it is not
+    /// found.
+    Dequantize castAndMul(const Node& cast) const {
+        Dequantize out{at(cast.inputs, 0), "", "", kCastAndMul};
+        out.cover = Cover::Broadcast;
+        std::string number = at(cast.outputs, 0);
+        if (const Node* sub = readerOf(number, kSub); sub && at(sub->inputs, 0) == number)
+            out.zero = beforeCast(at(sub->inputs, 1)), number = at(sub->outputs, 0);
+        if (const Node* mul = readerOf(number, kMul); mul && mul->inputs.size() == 2)
+            out.scale = mul->inputs[mul->inputs[0] == number ? 1 : 0], out.output = at(mul->outputs, 0);
+        return out;
+    }
     /// The scale of the codes in a tensor, by the node that quantizes it.
     std::string scaleOf(std::string_view codes) const {
         const Node* maker = makerOf(codes);
@@ -128,20 +160,18 @@ private:
 } // namespace
 
 bool QuantizedNodes::concern(std::string_view op, std::string_view domain) {
-    if (std::ranges::any_of(kOperators, [&](const Operator& row) { return op == row.name && domain == row.domain; }))
-        return true;
-    if (domain == kMicrosoft && hasPackedWeights(op)) return true;
-    return domain.empty() &&
-           (findIntegerProduct(op) || op == kCast || op == kMul || op == kQuantize || op == kQuantizeDynamically);
+    if (findOperator(op, domain)) return true;
+    if (domain.empty()) return findIntegerProduct(op) || isArithmetic(op);
+    if (domain.starts_with(kMicrosoft)) return hasPackedWeights(op);
+    return !domain.starts_with("ai.onnx"); // an operator of somebody else, which may read codes
 }
 
 bool QuantizedNodes::add(Node node, ListBudget& budget) {
-    const bool isOperator = findOperator(node.op) != nullptr;
-    auto& list = isOperator                    ? dequantizing_
-                 : findIntegerProduct(node.op) ? products_
-                 : hasPackedWeights(node.op)   ? packed_
-                                               : arithmetic_;
-    if (list.size() >= (&list == &arithmetic_ ? kMostArithmetic : kMostNodes)) return true;
+    auto& list = findOperator(node.op, node.domain) ? dequantizing_
+                 : !node.domain.empty()             ? packed_
+                 : findIntegerProduct(node.op)      ? products_
+                                                    : arithmetic_;
+    if (list.size() >= kMostNodes) return true;
     if (!budget.take(memoryOf(node))) return false;
     list.push_back(std::move(node));
     return true;
@@ -149,18 +179,22 @@ bool QuantizedNodes::add(Node node, ListBudget& budget) {
 
 std::vector<Dequantize> QuantizedNodes::take(const std::set<std::string>& outputLast) {
     std::vector<Dequantize> found;
+    const Arithmetic arithmetic(arithmetic_);
     for (const Node& node : dequantizing_) {
-        const Operator& row = *findOperator(node.op);
+        const Operator& row = *findOperator(node.op, node.domain);
         Dequantize one{at(node.inputs, row.codes), at(node.inputs, row.scale), at(node.inputs, row.zero), row.name};
         if (one.codes.empty() || one.scale.empty()) continue;
         one.axis = row.along == Along::Attribute ? node.axis : row.along == Along::First || node.transB ? 0 : -1;
         one.blockSize = row.along == Along::Attribute ? node.blockSize : 0;
-        one.outputLast = row.isProduct ? !node.transB : outputLast.contains(at(node.outputs, 0));
+        one.cover = row.cover, one.hasExponents = row.hasExponents, one.output = at(node.outputs, 0);
+        if (const auto type = node.numbers.find("output_dtype"); type != node.numbers.end())
+            one.outputType = type->second;
+        one.outputLast = row.isProduct ? !node.transB : outputLast.contains(one.output);
+        // Rows of a table may be taken before they are dequantized.
+        if (const Node* maker = arithmetic.makerOf(one.codes); maker && maker->op == kGather)
+            one.codes = at(maker->inputs, 0), one.cover = Cover::One;
         found.push_back(std::move(one));
     }
-    dequantizing_.clear();
-    if (products_.empty()) return found;
-    const Arithmetic arithmetic(arithmetic_);
     for (const Node& node : products_) {
         const IntegerProduct& row = *findIntegerProduct(node.op);
         const auto inputScale = arithmetic.scaleOf(at(node.inputs, 0));
@@ -168,6 +202,14 @@ std::vector<Dequantize> QuantizedNodes::take(const std::set<std::string>& output
         const bool isFound = !inputScale.empty() && std::erase(factors, inputScale) == 1 && factors.size() == 1;
         found.push_back({at(node.inputs, 1), isFound ? factors[0] : std::string(), at(node.inputs, 3), row.name,
                          row.isProduct ? -1 : 0, 0, row.isProduct});
+    }
+    for (const Node& node : arithmetic_) {
+        if (node.op == kQuantize)
+            for (std::size_t input = 1; input < node.inputs.size(); ++input) scales_.push_back(node.inputs[input]);
+        const auto to = node.numbers.find("to");
+        if (node.op != kCast || to == node.numbers.end() || !isFloat(to->second)) continue;
+        found.push_back(arithmetic.castAndMul(node));
+        found.back().outputLast = outputLast.contains(found.back().output);
     }
     return found;
 }

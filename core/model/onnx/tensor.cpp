@@ -182,6 +182,12 @@ std::string shortText(const ReadBytes& read, Range range) {
     return textOf(read, range);
 }
 
+std::string labelOf(const ReadBytes& read, Range range, const std::string& otherwise, std::size_t most) {
+    if (range.size() == 0 || range.size() > most) return otherwise;
+    auto text = textOf(read, range);
+    return isText(text) ? text : otherwise;
+}
+
 void Tensor::keep(std::shared_ptr<const FieldValues> found) {
     offset = found->contiguous();
     if (!offset) values = std::move(found);

@@ -63,7 +63,9 @@ ParsedTensor parseTensor(const ReadBytes& read, Range message, const std::string
                          std::size_t unnamed);
 
 std::string shortText(const ReadBytes& read, Range range); ///< the first kMostText bytes of a text
-constexpr std::size_t kMostText = 4096, kMostName = std::size_t(1) << 20;
+constexpr std::size_t kMostText = 4096, kMostName = std::size_t(1) << 20, kMostLabel = 100;
+/// The name of a node, attribute or function as a part of tensor names. `otherwise` if it is empty, too long or not text.
+std::string labelOf(const ReadBytes& read, Range range, const std::string& otherwise, std::size_t most = kMostLabel);
 /// True if the text is valid UTF-8 without NUL.
 bool isText(std::string_view name);
 

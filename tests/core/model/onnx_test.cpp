@@ -60,6 +60,9 @@ private Q_SLOTS:
     void weightsOfPackedOperators_data();
     void weightsOfPackedOperators();
     void packedWeightsThatAreNotDecoded();
+    void scalesAreNoWeights_data();
+    void scalesAreNoWeights();
+    void functionsThatCallThemselves();
     void namesMeanNoConvention();
 
 private:
@@ -389,6 +392,8 @@ void OnnxTest::weightsOfPackedOperators_data() {
     QTest::addColumn<QString>("file");
     QTest::newRow("products and gathered rows") << QStringLiteral("packed");
     QTest::newRow("mixtures of experts") << QStringLiteral("qmoe");
+    QTest::newRow("in functions, branches, by a cast and behind Gather") << QStringLiteral("calls");
+    QTest::newRow("for TensorRT") << QStringLiteral("tensorrt");
 }
 
 /// The values that ONNX Runtime computes with; see tests/data/onnx/README.md.
@@ -438,6 +443,57 @@ void OnnxTest::packedWeightsThatAreNotDecoded() {
          "its codes have the shape [2, 1, 12], which is not 32 elements");
     says(node("MatMulNBits", sizes + number("weight_prepacked", 1)), "packed for one kind of device");
     says(node("MatMulNBitsMlp", sizes), "this operator is not decoded");
+}
+
+void OnnxTest::scalesAreNoWeights_data() {
+    QTest::addColumn<QByteArray>("nodes");
+    QTest::addColumn<QString>("why");
+    const auto inputs = [](std::initializer_list<const char*> names) {
+        QByteArray all;
+        for (const char* name : names) all += pb::part(1, name);
+        return all;
+    };
+    const auto to = [](std::uint64_t type) { return pb::attribute("to", pb::number(3, type)); };
+    QTest::newRow("an operator of another domain")
+        << pb::node("QuantizedLinear", "n", "y", inputs({"x", "w", "s"}) + pb::part(7, "my.ops"))
+        << "operators of the domain \"my.ops\" are not decoded";
+    QTest::newRow("TensorRT, codes that are packed by hand")
+        << pb::node("TRT_INT4DequantizeLinear", "n", "y", inputs({"w", "s"}) + pb::part(7, "trt"))
+        << "scales [3, 2] do not fit codes [2, 4] along axis 1";
+    QTest::newRow("a cast and a product whose shapes do not fit")
+        << pb::node("Cast", "n", "f", inputs({"w"}) + to(1)) + pb::node("Mul", "m", "y", inputs({"f", "s"}))
+        << "scales [3, 2] do not fit codes [2, 4]";
+    QTest::newRow("a cast and no product")
+        << pb::node("Cast", "n", "f", inputs({"w"}) + to(1)) << "its scale is not found";
+}
+
+/// What is not decoded is named, and its scales are parts.
+void OnnxTest::scalesAreNoWeights() {
+    QFETCH(QByteArray, nodes);
+    QFETCH(QString, why);
+    const auto constants = initializer("w", 3, pb::dims({2, 4}), QByteArray(8, 'a')) +
+                           initializer("s", 1, pb::dims({3, 2}), f32s({1, 2, 3, 4, 5, 6}));
+    const auto model = open(pb::model(constants + nodes));
+    QCOMPARE(model->undecoded.size(), std::size_t(1));
+    QCOMPARE(text(model->undecoded[0].name), QStringLiteral("w"));
+    QCOMPARE(text(model->undecoded[0].why), why);
+    QVERIFY(model->find("w")->role == TensorRole::Part);
+    QVERIFY(nodes.contains("\x01s") ? model->find("s")->role == TensorRole::Part : model->find("s")->isWeight());
+}
+
+/// A function that calls itself twice would be walked through without end.
+void OnnxTest::functionsThatCallThemselves() {
+    const auto call = pb::node("F", "n", "y", pb::part(1, "w") + pb::part(1, "s") + pb::part(7, "local"));
+    const auto dequantize = pb::node("DequantizeLinear", "d", "w2", pb::part(1, "a") + pb::part(1, "b"));
+    QByteArray function = pb::part(1, "F") + pb::part(10, "local") + pb::part(4, "a") + pb::part(4, "b");
+    function += pb::part(7, dequantize.mid(2)); // a node of a function has another field number
+    for (int i = 0; i < 8; ++i) function += pb::part(7, call.mid(2));
+    const auto constants =
+        initializer("w", 3, pb::dims({2, 4}), QByteArray(8, 'a')) + initializer("s", 1, pb::dims({}), f32s({2}));
+    const auto model = open(pb::model(constants + call) + pb::part(25, function));
+    QVERIFY(model->find("w")->derived);
+    QCOMPARE(model->tensors.size(), std::size_t(1));
+    QVERIFY2(text(model->warnings.at(0)).contains(QStringLiteral("are called so often")), model->warnings[0].c_str());
 }
 
 /// Field names of a safetensors convention have no meaning in an ONNX graph.
