@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <set>
 
 namespace qs {
 namespace tflite {
@@ -23,9 +24,11 @@ class Codes final : public Layer {
 public:
     Codes(const Tensor& tensor, std::string description, std::vector<Field> fields)
         : Layer({typeOf(tensor), std::move(description), DType::F32, tensor.info.shape, std::move(fields)}),
-          bits_(tensor.bits), isSigned_(tensor.isSigned), perChannel_(tensor.quantized->scales.count > 1),
-          channels_(tensor.quantized->scales.count), hasZeros_(tensor.quantized->zeroPoints.count > 0),
-          zeroPerChannel_(tensor.quantized->zeroPoints.count > 1) {
+          bits_(tensor.bits), isSigned_(tensor.isSigned), perChannel_(parts()[1].elements > 1),
+          channels_(parts()[1].elements), hasZeros_(parts().size() > 2),
+          zeroPerChannel_(hasZeros_ && parts()[2].elements > 1) {
+        inner_ = std::max<std::uint64_t>(1, tensor.quantized->block);
+        if (tensor.quantized->block > 0) return;
         for (std::size_t i = tensor.quantized->axis + 1; i < tensor.info.shape.size(); ++i)
             inner_ *= std::uint64_t(tensor.info.shape[i]);
     }
@@ -92,9 +95,11 @@ private:
 
     std::int64_t zeroPoint(std::uint64_t channel) const {
         if (!hasZeros_) return 0;
+        const std::uint64_t at = zeroPerChannel_ ? channel : 0;
+        if (field(2).info.dtype != DType::I64) return std::int64_t(field(2).floats(at, 1)[0]);
         std::vector<std::byte> scratch;
         std::int64_t value = 0;
-        std::memcpy(&value, field(2).read((zeroPerChannel_ ? channel : 0) * 8, 8, scratch).data(), 8);
+        std::memcpy(&value, field(2).read(at * 8, 8, scratch).data(), 8);
         return value;
     }
 
@@ -131,12 +136,20 @@ TensorInfo derive(const Tensor& tensor, const std::shared_ptr<MappedFile>& file)
     const auto& quantized = *tensor.quantized;
     TensorInfo codes = tensor.info;
     if (tensor.bits) codes.shape = {std::int64_t(codes.bytes)}, codes.elements = codes.bytes;
-    std::vector<Field> fields{{std::move(codes), file}, numbers("scale", DType::F32, quantized.scales, file)};
-    if (quantized.zeroPoints.count > 0) fields.push_back(numbers("zero_point", DType::I64, quantized.zeroPoints, file));
-    auto description = quantized.scales.count == 1 ? std::string("TensorFlow Lite, one scale")
-                                                   : fmt::format("TensorFlow Lite, {} scales along axis {}",
-                                                                 quantized.scales.count, quantized.axis);
-    if (quantized.zeroPoints.count > 0) description += ", zero points";
+    std::vector<Field> fields{{std::move(codes), file}};
+    if (quantized.block > 0) {
+        fields.push_back({quantized.blockScales, file});
+        if (quantized.blockZeros.elements > 0) fields.push_back({quantized.blockZeros, file});
+    } else {
+        fields.push_back(numbers("scale", DType::F32, quantized.scales, file));
+        if (quantized.zeroPoints.count > 0)
+            fields.push_back(numbers("zero_point", DType::I64, quantized.zeroPoints, file));
+    }
+    auto description = quantized.block > 0           ? fmt::format("TensorFlow Lite, blocks of {}", quantized.block)
+                       : quantized.scales.count == 1 ? std::string("TensorFlow Lite, one scale")
+                                                     : fmt::format("TensorFlow Lite, {} scales along axis {}",
+                                                                   quantized.scales.count, quantized.axis);
+    if (fields.size() > 2) description += ", zero points";
     TensorInfo out = tensor.info;
     out.dtype = DType::F32;
     out.bytes = out.elements * 4;
@@ -178,8 +191,15 @@ Result<std::shared_ptr<Model>> openTflite(const std::string& path) {
     if (unread.count() > 0 && unread.count() == parsed->tensors.size())
         return fail(fmt::format("{}: {} (a TensorFlow Lite model).", shown, firstUnread), path, 0);
     unread.say(parsed->warnings);
+    std::set<std::string> parts; // tensors that are scales or zero points of blocks
+    for (const auto& tensor : parsed->tensors)
+        if (tensor.quantized && tensor.quantized->block > 0)
+            for (const TensorInfo* part : {&tensor.quantized->blockScales, &tensor.quantized->blockZeros})
+                if (part->elements > 0) parts.emplace(part->name);
     for (auto& tensor : parsed->tensors)
-        model->tensors.push_back(tensor.quantized ? tflite::derive(tensor, file) : std::move(tensor.info));
+        if (!parts.contains(std::string(tensor.info.name)))
+            model->tensors.push_back(tensor.quantized ? tflite::derive(tensor, file) : std::move(tensor.info));
+    model->undecoded = std::move(parsed->undecoded);
     for (const auto& warning : parsed->warnings) model->warnings.push_back(fmt::format("{}: {}.", shown, warning));
     nameApart(*model);
     return model;

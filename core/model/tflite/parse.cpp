@@ -107,9 +107,69 @@ private:
             prefix = (isNamed ? graph.name()->str() : fmt::format("subgraph_{}", number)) + "/";
             if (invalidUtf8(prefix) != std::string::npos) prefix = fmt::format("subgraph_{}/", number);
         }
-        for (std::size_t i = 0; i < graph.tensors()->size(); ++i)
+        rows_.assign(graph.tensors()->size(), kNone);
+        blocks_.clear();
+        for (std::size_t i = 0; i < graph.tensors()->size(); ++i) {
+            const std::size_t row = file.tensors.size();
             if (!tensor(*graph.tensors()->Get(unsigned(i)), prefix, i)) return false;
+            if (file.tensors.size() > row) rows_[i] = row;
+        }
+        for (const auto& [row, details] : blocks_) {
+            Tensor& codes = file.tensors[row];
+            const std::string why = addBlocks(*details, codes);
+            if (!why.empty()) leaveBlocks(*details, codes, why);
+        }
         return true;
+    }
+
+    /// A tensor of the subgraph by its index there; null: it has no row.
+    Tensor* rowAt(int index) {
+        const bool isRow = index >= 0 && std::size_t(index) < rows_.size() && rows_[std::size_t(index)] != kNone;
+        return isRow ? &file.tensors[rows_[std::size_t(index)]] : nullptr;
+    }
+
+    /// Sets the tensors with the scales of blocks, which lie along the rows as [first axis, all others]. Returns why they
+    /// do not fit, or "". Source: LiteRT:`tflite/kernels/embedding_lookup.cc`.
+    std::string addBlocks(const wire::Blockwise& details, Tensor& codes) {
+        const std::int64_t block = details.block_size(), rows = codes.info.shape.empty() ? 0 : codes.info.shape.front();
+        if (rows <= 0 || block <= 0 || std::int64_t(codes.info.elements) / rows % block != 0)
+            return fmt::format("blocks of {} do not fit {}", block, shapeText(codes.info.shape));
+        if (const auto* shape = details.block_shape())
+            for (unsigned i = 0; i < shape->size(); ++i)
+                if (shape->Get(i) != (i + 1 == shape->size() ? block : 1)) return "its blocks have several rows";
+        const auto count = codes.info.elements / std::uint64_t(block);
+        const Tensor* scales = rowAt(details.scales());
+        const auto isPlain = [](const Tensor* tensor) {
+            return tensor && tensor->unread.empty() && !tensor->quantized && !tensor->bits;
+        };
+        if (!isPlain(scales) || scales->info.elements != count ||
+            (scales->info.dtype != DType::F16 && scales->info.dtype != DType::F32))
+            return fmt::format("it has no tensor of {} scales", count);
+        // The index 0 is also what a writer leaves out.
+        const Tensor* zeros = rowAt(details.zero_points());
+        const bool hasZeros = isPlain(zeros) && (zeros->info.elements == count || zeros->info.elements == 1) &&
+                              (zeros->info.dtype == DType::I8 || zeros->info.dtype == DType::U8 ||
+                               zeros->info.dtype == DType::I32 || zeros->info.dtype == DType::I64);
+        if (!hasZeros && details.zero_points() > 0) return fmt::format("it has no tensor of {} zero points", count);
+        codes.quantized->blockScales = scales->info;
+        if (hasZeros) codes.quantized->blockZeros = zeros->info;
+        return {};
+    }
+
+    void leaveBlocks(const wire::Blockwise& details, Tensor& codes, const std::string& why) {
+        codes.quantized.reset();
+        UndecodedLayer layer;
+        layer.name = std::string(codes.info.name), layer.why = why, layer.parts = {layer.name};
+        for (const int index : {details.scales(), details.zero_points()})
+            if (Tensor* part = rowAt(index); part && part != &codes && part->info.elements > 1) {
+                part->info.role = TensorRole::Part;
+                layer.parts.emplace_back(part->info.name);
+            }
+        codes.info.role = TensorRole::Part;
+        file.undecoded.push_back(std::move(layer));
+        if (!codes.bits) return say("is quantized in blocks: its codes are shown", codes.info.name);
+        markUnread(codes.info);
+        codes.unread = "it is quantized in blocks: " + why;
     }
 
     /// Finds the data of a tensor; `bytes` stays empty if it has none. Returns why it cannot be read, or "".
@@ -209,8 +269,14 @@ private:
         const auto* scales = table->scale();
         const auto* zeros = table->zero_point();
         const std::string& name = out.info.name;
-        if (table->details_type() == 1) return say("is quantized in a way of its own: its codes are shown", name);
-        if (table->details_type() > 1) return say("is quantized in blocks: its codes are shown", name);
+        if (table->details_type() == wire::Details_Custom)
+            return say("is quantized in a way of its own: its codes are shown", name);
+        if (const auto* blocks = table->details_as_Blockwise()) {
+            out.quantized.emplace().block = std::uint64_t(std::max(0, blocks->block_size()));
+            return blocks_.emplace_back(file.tensors.size() - 1, blocks), void();
+        }
+        if (table->details_type() != wire::Details_NONE)
+            return say("is quantized in blocks: its codes are shown", name);
         if (!scales || scales->size() == 0) return;
         Quantized quantized;
         quantized.scales = {placeOf(scales->data()), scales->size()};
@@ -233,6 +299,9 @@ private:
     ListBudget budget_;
     const flatbuffers::Vector<flatbuffers::Offset<wire::Buffer>>* buffers_ = nullptr;
     std::map<std::string, Unread> unread_;
+    static constexpr std::size_t kNone = ~std::size_t(0);
+    std::vector<std::size_t> rows_; ///< of file.tensors, for each tensor of the subgraph
+    std::vector<std::pair<std::size_t, const wire::Blockwise*>> blocks_; ///< rows whose scales are tensors
 };
 
 } // namespace

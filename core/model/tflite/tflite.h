@@ -20,6 +20,9 @@ struct Extent {
 struct Quantized {
     Extent scales, zeroPoints;
     std::size_t axis = 0; ///< axis of the channels, if there is more than one scale
+    /// Elements of a row that share a scale; 0: the scales are as above. Else they are tensors of their own.
+    std::uint64_t block = 0;
+    TensorInfo blockScales, blockZeros; ///< `blockZeros` has no elements if there are none
 };
 
 struct Tensor {
@@ -34,6 +37,7 @@ struct File {
     std::vector<Tensor> tensors;
     std::string description;
     std::vector<std::string> warnings; ///< ends of sentences
+    std::vector<UndecodedLayer> undecoded;
 };
 
 /// Parses a model of `fileSize` bytes. `bytes`: the file from its start, up to 2 GiB; a copy that does not change.

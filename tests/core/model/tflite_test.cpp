@@ -33,6 +33,8 @@ private Q_SLOTS:
     void lies_data();
     void lies();
     void oneBadEntryLeavesTheRest();
+    void blocksWithoutTheirScales_data();
+    void blocksWithoutTheirScales();
     void everyPrefixOfAFile();
     void everyWordOfAFile();
     void bytesBehindTheFlatBuffer();
@@ -54,7 +56,7 @@ struct Made {
     QByteArray bytes = QByteArray("\x01\x02\xff\x80", 4);
     std::vector<float> scales{};
     std::vector<std::int64_t> zeros{};
-    int axis = 0, details = 0;
+    int axis = 0, details = 0, blockScales = -1, block = 2; ///< `blockScales`: index of a tensor; -1: no details
     unsigned buffer = 1;
     std::uint64_t offset = 0, size = 0; ///< of data outside the flatbuffer
     bool isSparse = false;
@@ -74,8 +76,9 @@ QByteArray made(const std::vector<Made>& tensors, int subgraphs = 1) {
                 b, t.bytes.isEmpty() ? 0 : b.CreateVector(bytes, std::size_t(t.bytes.size())), t.offset, t.size));
             flatbuffers::Offset<wire::Quantization> quantization;
             if (!t.scales.empty() || t.details > 0)
-                quantization = wire::CreateQuantization(b, b.CreateVector(t.scales), b.CreateVector(t.zeros),
-                                                        std::uint8_t(t.details), t.axis);
+                quantization = wire::CreateQuantization(
+                    b, b.CreateVector(t.scales), b.CreateVector(t.zeros), wire::Details(t.details),
+                    t.blockScales < 0 ? 0 : wire::CreateBlockwise(b, t.blockScales, -1, t.block).Union(), t.axis);
             const auto name = b.CreateString(t.name.constData(), std::size_t(t.name.size()));
             list.push_back(wire::CreateTensor(b, b.CreateVector(t.shape), std::int8_t(t.type),
                                               t.buffer == 1 ? unsigned(at) : t.buffer, name, quantization,
@@ -93,6 +96,7 @@ QByteArray made(const std::vector<Made>& tensors, int subgraphs = 1) {
 void TfliteTest::asTheInterpreterReads_data() {
     QTest::addColumn<QString>("file");
     QTest::newRow("quantized tensors") << QStringLiteral("quantized");
+    QTest::newRow("scales for blocks") << QStringLiteral("blocks");
     QTest::newRow("basic-pitch, a trained network") << QStringLiteral("basic_pitch");
 }
 
@@ -358,6 +362,41 @@ void TfliteTest::oneBadEntryLeavesTheRest() {
         QVERIFY2(
             std::ranges::any_of(model->warnings, [&](const auto& one) { return one.find(says) != std::string::npos; }),
             says);
+}
+
+void TfliteTest::blocksWithoutTheirScales_data() {
+    QTest::addColumn<int>("type");
+    QTest::addColumn<int>("scales");
+    QTest::addColumn<int>("block");
+    QTest::addColumn<QString>("why");
+    QTest::newRow("too few scales") << 9 << 1 << 1 << "it has no tensor of 8 scales";
+    QTest::newRow("too few scales of 4-bit codes") << 17 << 1 << 1 << "it has no tensor of 16 scales";
+    QTest::newRow("itself as scales") << 9 << 0 << 1 << "it has no tensor of 8 scales";
+    QTest::newRow("no such tensor") << 9 << 7 << 2 << "it has no tensor of 4 scales";
+    QTest::newRow("no block size") << 9 << 1 << 0 << "blocks of 0 do not fit [4, 2]";
+    QTest::newRow("a negative block size") << 9 << 1 << -2 << "blocks of -2 do not fit [4, 2]";
+    QTest::newRow("another block size") << 9 << 1 << 3 << "blocks of 3 do not fit [4, 2]";
+}
+
+// Scales are not weights, decoded or not.
+void TfliteTest::blocksWithoutTheirScales() {
+    QFETCH(int, type);
+    QFETCH(int, scales);
+    QFETCH(int, block);
+    QFETCH(QString, why);
+    Made codes, one, other;
+    codes.type = type, codes.shape = {4, type == 9 ? 2 : 4}, codes.bytes = QByteArray(8, '\x31');
+    codes.details = 2, codes.blockScales = scales, codes.block = block;
+    one.name = "table", one.type = 0, one.shape = {2, 2}, one.bytes = QByteArray(16, '\0');
+    other.name = "other", other.type = 0, other.shape = {2, 2}, other.bytes = one.bytes;
+    const auto model = opened(putModel(made({codes, one, other})));
+    QCOMPARE(model->undecoded.size(), std::size_t(1));
+    QCOMPARE(text(model->undecoded[0].name), QStringLiteral("w"));
+    QCOMPARE(text(model->undecoded[0].why), why);
+    QVERIFY(model->find("w")->role == TensorRole::Part);
+    QCOMPARE(model->find("table")->role == TensorRole::Part, scales == 1);
+    QVERIFY(model->find("other")->role != TensorRole::Part);
+    QCOMPARE(model->warnings.size(), std::size_t(1));
 }
 
 void TfliteTest::everyPrefixOfAFile() {
