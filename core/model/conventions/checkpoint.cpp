@@ -102,6 +102,7 @@ CheckpointConfig readCheckpointConfig(const Model& model) {
         config.modelType = textAt(*tree, "model_type");
         const auto text = tree->find("text_config");
         const auto& own = text != tree->end() && text->is_object() ? *text : *tree; // of models for text and images
+        config.vocabulary = sizeAt(own, "vocab_size"), config.width = sizeAt(own, "hidden_size");
         for (const auto* object : {&*tree, &own})
             if (const auto tied = object->find("tie_word_embeddings"); tied != object->end() && tied->is_boolean())
                 config.tiesHead = tied->get<bool>();
@@ -168,6 +169,28 @@ const std::string* Checkpoint::metadata(const TensorInfo& tensor, const std::str
     return found == all.end() ? nullptr : &found->second;
 }
 
+/// The names of stored tensors in the module of a layer that are none of its fields, nor a bias or a scale of inputs or
+/// outputs.
+std::vector<std::string> Checkpoint::strangersBeside(const std::string& name, const Layer& layer) {
+    const auto moduleOf = [](std::string_view tensor) {
+        const auto dot = tensor.rfind('.');
+        return dot == tensor.npos ? std::string_view() : tensor.substr(0, dot);
+    };
+    if (modules_.empty())
+        for (const TensorInfo& tensor : model_.tensors) modules_[moduleOf(tensor.name)].push_back(&tensor);
+    std::vector<std::string> strangers;
+    const auto found = modules_.find(moduleName(name));
+    if (found == modules_.end()) return strangers;
+    const auto fields = layer.fields();
+    constexpr std::string_view known[] = {"bias",         "input_scale", "input_zero_point", "input_global_scale",
+                                          "output_scale", "k_scale",     "v_scale"};
+    for (const TensorInfo* tensor : found->second) {
+        const auto end = std::string_view(tensor->name).substr(found->first.size() + 1);
+        if (!contains(known, end) && !contains(fields, std::string(tensor->name))) strangers.emplace_back(tensor->name);
+    }
+    return strangers;
+}
+
 Result<void> Checkpoint::add(const std::string& name, std::shared_ptr<const Layer> layer) {
     const auto fields = layer->fields();
     if (!contains(fields, name) && model_.find(name))
@@ -196,11 +219,19 @@ Result<void> Checkpoint::add(const std::string& name, std::shared_ptr<const Laye
 
 void Checkpoint::take(const Convention& convention, const std::string& name, Evidence evidence,
                       Result<std::shared_ptr<const Layer>> layer, const std::vector<std::string>& parts) {
+    const auto strangers =
+        layer && evidence != Evidence::Said ? strangersBeside(name, **layer) : std::vector<std::string>();
+    strangers_.insert(strangers_.end(), strangers.begin(), strangers.end());
     if (isAsked(convention)) evidence = Evidence::Said;
     UndecodedLayer& undecoded = undecoded_[std::string(moduleName(name))];
     if (layer && evidence != Evidence::Said) {
         auto [plausibility, reason] = plausibilityOf(**layer);
-        if (evidence == Evidence::Alike || plausibility < kLeastPlausible) {
+        if (evidence == Evidence::Alike || plausibility < kLeastPlausible || !strangers.empty()) {
+            if (!strangers.empty()) {
+                undecoded.why = fmt::format("{} beside it is no part of {}, and nothing says how it is stored",
+                                            quotedName(strangers.front()), convention.title);
+                undecoded.parts.insert(undecoded.parts.end(), strangers.begin(), strangers.end());
+            }
             undecoded.candidates.push_back({convention.id, plausibility, std::move(reason)});
             for (auto& field : (*layer)->fields())
                 if (!contains(undecoded.parts, field)) undecoded.parts.push_back(std::move(field));
@@ -266,6 +297,9 @@ void Checkpoint::finish(Model& model) {
     }
     model.contradictions = std::move(contradictions_);
     if (!undecoded_.empty() && !config_.problem.empty()) model.warnings.push_back(config_.problem);
+    for (const std::string& name : strangers_)
+        if (const TensorInfo* stranger = model.find(name))
+            model.tensors[std::size_t(stranger - model.tensors.data())].role = TensorRole::Part;
     if (layers_.empty()) return;
     std::size_t kept = 0;
     for (std::size_t i = 0; i < model.tensors.size(); ++i)

@@ -24,7 +24,8 @@ struct CheckpointConfig {
     std::string modelType;       ///< model_type: "gpt2"
     /// From the metadata `_quantization_metadata` of ComfyUI: settings of layers by their name; null if there is none.
     nlohmann::json comfyLayers;
-    bool tiesHead = false; ///< tie_word_embeddings: loaders take the embedding as the head
+    bool tiesHead = false;                         ///< tie_word_embeddings: loaders take the embedding as the head
+    std::optional<std::int64_t> vocabulary, width; ///< vocab_size and hidden_size
 };
 /// Reads the settings. A file's own metadata is used before config.json beside it.
 CheckpointConfig readCheckpointConfig(const Model& model);
@@ -57,7 +58,8 @@ public:
     const std::string* metadata(const TensorInfo& tensor, const std::string& key) const;
 
     /// Adds a layer of `convention`, which replaces its fields in the model. With evidence Alike, and no choice of the
-    /// user, it is kept as a candidate. If it could not be read, its name is in use, a field belongs to two layers, or
+    /// user, it is kept as a candidate. So is one with evidence Shaped beside tensors that the convention does not know:
+    /// they may change its values. If it could not be read, its name is in use, a field belongs to two layers, or
     /// the layers take too much memory: records why its tensors are not decoded. `parts`: names of its tensors, where
     /// their ends do not say that they are parts (see undecoded.cpp).
     void take(const Convention& convention, const std::string& name, Evidence evidence,
@@ -70,6 +72,7 @@ public:
 
 private:
     Result<void> add(const std::string& name, std::shared_ptr<const Layer> layer);
+    std::vector<std::string> strangersBeside(const std::string& name, const Layer& layer);
     struct Refused {
         const char* convention;
         std::string first, why;
@@ -85,6 +88,9 @@ private:
     std::vector<bool> taken_; ///< for each tensor: a layer has taken it
     ListBudget budget_;
     std::vector<TensorInfo> layers_;
+    std::map<std::string_view, std::vector<const TensorInfo*>>
+        modules_;                        ///< stored tensors by module; made when asked for
+    std::vector<std::string> strangers_; ///< names of tensors beside layers
     std::vector<Refused> refused_;
     std::map<std::string, UndecodedLayer> undecoded_; ///< by their names
     std::vector<Contradiction> contradictions_;

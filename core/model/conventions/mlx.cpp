@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // MLX: rows of U32 words with the lowest bits first. Groups have scales and biases, or E8M0 or E4M3 scales (MX and
 // NVFP4).
+#include "core/base/lists.h"
 #include "core/model/conventions/checkpoint.h"
 #include "core/model/conventions/convention.h"
 #include "core/model/conventions/row_coded.h"
@@ -19,6 +20,9 @@ constexpr std::string_view kEnds[] = {".scales"};
 constexpr float kLargestNvfp4 = 448.0f * 6.0f;
 constexpr const char* kTypes[] = {"MLX-int2", "MLX-int3",  "MLX-int4",  "MLX-int5", "MLX-int6",
                                   "MLX-int8", "MLX-mxfp4", "MLX-mxfp8", "MLX-nvfp4"};
+
+/// Bits and group sizes of the mode affine.
+constexpr std::uint64_t kWidths[] = {2, 3, 4, 5, 6, 8}, kGroups[] = {32, 64, 128};
 
 /// Quantization mode of a module.
 struct Mode {
@@ -42,10 +46,7 @@ Result<Mode> modeOf(const CheckpointConfig& config, const std::string& module) {
         return mode.bits == usualBits && mode.group == usualGroup;
     };
     if (mode.name == "affine") (void)standard(4, 64);
-    constexpr std::uint64_t affine[] = {2, 3, 4, 5, 6, 8};
-    const bool known = mode.name == "affine"
-                           ? std::find(std::begin(affine), std::end(affine), mode.bits) != std::end(affine) &&
-                                 (mode.group == 32 || mode.group == 64 || mode.group == 128)
+    const bool known = mode.name == "affine"  ? contains(kWidths, mode.bits) && contains(kGroups, mode.group)
                        : mode.name == "mxfp4" ? standard(4, 32)
                        : mode.name == "mxfp8" ? standard(8, 32)
                        : mode.name == "nvfp4" ? standard(4, 16)
@@ -54,6 +55,34 @@ Result<Mode> modeOf(const CheckpointConfig& config, const std::string& module) {
         return fail(fmt::format("{} says mode '{}', {} bits, groups of {}, which MLX does not have", config.file,
                                 escapeForPeople(mode.name, 40), mode.bits, mode.group));
     return mode;
+}
+
+/// Layers whose inputs are those of the network's blocks.
+bool readsHiddenStates(std::string_view module) {
+    static constexpr std::string_view names[] = {".q_proj",       ".k_proj",       ".v_proj",
+                                                 ".qkv_proj",     ".gate_proj",    ".up_proj",
+                                                 ".gate_up_proj", ".embed_tokens", ".lm_head"};
+    return module == "lm_head" ||
+           std::ranges::any_of(names, [&](std::string_view end) { return module.ends_with(end); });
+}
+
+/// What the settings say of all modules may be wrong for one without an entry: other bits and groups have the same shapes
+/// at another width. Then the width of the network tells which are right. A sentence if it contradicts; else "".
+std::string otherWidth(const CheckpointConfig& config, const std::string& module, const Mode& mode, std::int64_t words,
+                       std::int64_t columns) {
+    const auto own = config.quantization.find(module);
+    if ((own != config.quantization.end() && own->is_object()) || mode.name != "affine" || !config.width ||
+        columns == *config.width || !readsHiddenStates(module))
+        return {};
+    const std::int64_t groups = columns / std::int64_t(mode.group);
+    for (const std::uint64_t bits : kWidths)
+        for (const std::uint64_t group : kGroups)
+            if (std::int64_t(group) * groups == *config.width && *config.width * std::int64_t(bits) == words * 32)
+                return fmt::format(
+                    "{} says {} bits in groups of {}, which are rows of {}; with {} bits in groups of {} they "
+                    "are rows of {}, which is its hidden_size",
+                    config.file, mode.bits, mode.group, columns, bits, group, *config.width);
+    return {};
 }
 
 Result<std::shared_ptr<const Layer>> readLayer(const Checkpoint& checkpoint, const std::string& module,
@@ -70,6 +99,8 @@ Result<std::shared_ptr<const Layer>> readLayer(const Checkpoint& checkpoint, con
     coding.shape.back() = words * 32 / std::int64_t(mode->bits);
     if (coding.shape.back() % std::int64_t(mode->group) != 0)
         return fail(fmt::format("rows of {} are not whole groups of {}", coding.shape.back(), mode->group));
+    if (auto other = otherWidth(checkpoint.config(), module, *mode, words, coding.shape.back()); !other.empty())
+        return fail(std::move(other));
     auto scaleShape = coding.shape;
     scaleShape.back() /= std::int64_t(mode->group);
     const bool affine = mode->name == "affine";

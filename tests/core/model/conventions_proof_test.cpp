@@ -19,6 +19,9 @@ private Q_SLOTS:
     void chosenByTheUser_data() { withoutProof_data(); }
     void chosenByTheUser();
     void implausibleValues();
+    void strangersBesideShapes();
+    void twoWidthsThatFit_data();
+    void twoWidthsThatFit();
     void unknownFormat();
     void labelOfTheOtherVersion_data();
     void labelOfTheOtherVersion();
@@ -26,6 +29,7 @@ private Q_SLOTS:
     void notDecodedIsNoFault_data();
     void notDecodedIsNoFault();
     void noLayerIsListedTwice();
+    void partsWithoutTheNameOfTheirCodes();
     void unknownChoice();
 };
 
@@ -96,6 +100,70 @@ void ConventionsProofTest::implausibleValues() {
     QCOMPARE(model->undecoded.size(), std::size_t(1));
     QCOMPARE(model->undecoded[0].candidates.size(), std::size_t(1));
     QCOMPARE(model->undecoded[0].candidates[0].plausibility, 0.0);
+}
+
+// The shapes are AWQ's, but a tensor of another program beside them may turn or scale its values.
+void ConventionsProofTest::strangersBesideShapes() {
+    Layer made = layerOf("awq_gemm", "model.layers.0.self_attn.q_proj.weight");
+    made.config.clear();
+    made.fields.push_back({"model.layers.0.self_attn.q_proj.bias", "F16", "[8]", zeros(16)});
+    QTemporaryDir at;
+    QVERIFY(opened(write(at.path(), made))->undecoded.empty());
+    made.fields.push_back({"model.layers.0.self_attn.q_proj.theta", "F16", "[4,8]", zeros(64)});
+    const QString path = write(at.path(), made);
+    const auto model = opened(path);
+    QCOMPARE(model->undecoded.size(), std::size_t(1));
+    QVERIFY(has(model->undecoded[0], "awq"));
+    QVERIFY2(
+        model->undecoded[0].why.starts_with("\"model.layers.0.self_attn.q_proj.theta\" beside it is no part of AWQ"),
+        model->undecoded[0].why.c_str());
+    QVERIFY(warningsOf(*model).find("--as CONVENTION chooses") != std::string::npos);
+    const auto chosen = openModel(path.toStdString(), {.as = "awq"});
+    QVERIFY(chosen && (*chosen)->undecoded.empty() &&
+            (*chosen)->find("model.layers.0.self_attn.q_proj.weight")->derived);
+    for (const Model* one : {model.get(), chosen->get()})
+        QVERIFY(one->find("model.layers.0.self_attn.q_proj.theta")->role == TensorRole::Part);
+    Layer alone; // names without a module
+    alone.fields = {{"W._data", "I8", "[4,16]", QByteArray(64, '\x11')},
+                    {"W._scale", "F32", "[4,1]", QByteArray(16, '\x3c')},
+                    {"W", "F32", "[]", zeros(4)}};
+    QTemporaryDir other;
+    QVERIFY(!opened(write(other.path(), alone))->tensors.empty());
+}
+
+void ConventionsProofTest::twoWidthsThatFit_data() {
+    QTest::addColumn<QByteArray>("config");
+    QTest::addColumn<int>("columns"); ///< 0: not decoded
+    const QByteArray all = "\"quantization\": {\"bits\": 4, \"group_size\": 64";
+    const QByteArray own = ", \"model.layers.0.self_attn.q_proj\": {\"bits\": 8, \"group_size\": 32}";
+    QTest::newRow("the width that is said") << "{\"hidden_size\": 128, " + all + "}}" << 128;
+    QTest::newRow("a width that nothing says") << "{" + all + "}}" << 128;
+    QTest::newRow("the width of the other reading") << "{\"hidden_size\": 64, " + all + "}}" << 0;
+    QTest::newRow("an entry of its own") << "{\"hidden_size\": 64, " + all + own + "}}" << 64;
+}
+
+// Codes of 4 bits in groups of 64 have the shapes of 8 bits in groups of 32, at half the width.
+void ConventionsProofTest::twoWidthsThatFit() {
+    QFETCH(QByteArray, config);
+    QFETCH(int, columns);
+    Layer made;
+    const QByteArray module = "model.layers.0.self_attn.q_proj";
+    made.config = config;
+    made.fields = {{module + ".weight", "U32", "[4,16]", QByteArray(256, '\x35')},
+                   {module + ".scales", "F16", "[4,2]", QByteArray(16, '\x20')},
+                   {module + ".biases", "F16", "[4,2]", QByteArray(16, '\x20')}};
+    QTemporaryDir at;
+    const auto model = opened(write(at.path(), made));
+    QCOMPARE(model->undecoded.size(), std::size_t(columns == 0 ? 1 : 0));
+    if (columns > 0) {
+        QCOMPARE(model->tensors.front().shape, (std::vector<std::int64_t>{4, columns}));
+        return;
+    }
+    QCOMPARE(
+        model->undecoded[0].why,
+        std::string("config.json says 4 bits in groups of 64, which are rows of 128; with 8 bits in groups of 32 they "
+                    "are rows of 64, which is its hidden_size"));
+    for (const TensorInfo& tensor : model->tensors) QVERIFY(tensor.role == TensorRole::Part);
 }
 
 void ConventionsProofTest::unknownFormat() {
@@ -250,6 +318,18 @@ void ConventionsProofTest::partsAreNoWeights() {
     const auto decoded = opened(write(QTemporaryDir().path(), made));
     QVERIFY(decoded->find("model.layers.0.self_attn.q_proj.weight")->derived);
     QVERIFY(decoded->find("model.layers.0.self_attn.q_proj.rotation")->role == TensorRole::Part);
+}
+
+// As transformers' gemma quantization names an embedding.
+void ConventionsProofTest::partsWithoutTheNameOfTheirCodes() {
+    Layer made;
+    made.fields = {{"model.embed_tokens.embedding_quantized", "U8", "[4,16]", QByteArray(64, '\x11')},
+                   {"model.embed_tokens.embedding_scale", "F32", "[4,1]", zeros(16)}};
+    QTemporaryDir at;
+    const auto model = opened(write(at.path(), made));
+    QCOMPARE(model->undecoded.size(), std::size_t(1));
+    QCOMPARE(model->undecoded[0].parts.size(), std::size_t(2));
+    for (const TensorInfo& tensor : model->tensors) QVERIFY(tensor.role == TensorRole::Part);
 }
 
 void ConventionsProofTest::unknownChoice() {
