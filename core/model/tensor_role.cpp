@@ -215,6 +215,8 @@ public:
         return role;
     }
 
+    TensorRole roleOfMatrix(std::string_view name) { return decide({comparableName(name), 2, false, false}); }
+
 private:
     static constexpr std::size_t kMostKept = 4096;
 
@@ -278,6 +280,8 @@ private:
 std::span<const RoleRow> tensorRoles() { return kRoles; }
 
 const RoleRow& rowOf(TensorRole role) { return kRoles[std::size_t(role)]; }
+
+TensorRole roleOfMatrix(const Model& model, std::string_view name) { return RoleDecision(model).roleOfMatrix(name); }
 
 void assignRoles(Model& model) {
     RoleDecision decision(model);

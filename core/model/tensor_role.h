@@ -37,6 +37,9 @@ struct RoleRow {
 std::span<const RoleRow> tensorRoles();
 const RoleRow& rowOf(TensorRole role);
 
+/// The role that names give a matrix of the model, whether it is decoded yet or not.
+TensorRole roleOfMatrix(const Model& model, std::string_view name);
+
 /// Sets TensorInfo::role of every tensor that is not a Part yet.
 void assignRoles(Model& model);
 

@@ -136,6 +136,14 @@ bool Checkpoint::isAsked(const Convention& convention) const {
     return as_ && std::string_view(as_->id) == convention.id;
 }
 
+bool Checkpoint::isTable(const std::string& module, std::int64_t rows, std::int64_t columns) const {
+    const TensorRole role = roleOfMatrix(model_, module);
+    // Projections behind a table have names like it; some tables lack a few tokens at the end of the vocabulary.
+    const auto tokens = config_.vocabulary;
+    return role == TensorRole::Position ||
+           (role == TensorRole::Embedding && columns != tokens && rows > tokens.value_or(0) / 10 * 9);
+}
+
 bool Checkpoint::hasMarker(std::string_view end) const {
     const auto known = markers_.find(end);
     if (known != markers_.end()) return known->second;

@@ -45,6 +45,8 @@ public:
     const ModuleRules& rules() const { return *rules_; } ///< from `dynamic` and `extra_config`
     bool isAsked(const Convention& convention) const;    ///< the user chose it
     bool hasMarker(std::string_view end) const;          ///< a tensor has a name with this end
+    /// By its name the module is a table, with `rows` rows for tokens or positions.
+    bool isTable(const std::string& module, std::int64_t rows, std::int64_t columns) const;
     std::span<const TensorInfo> tensors() const { return model_.tensors; }
     const TensorInfo*
     find(std::string_view name) const; ///< null if there is none, if a layer has taken it, or if it is computed

@@ -158,6 +158,9 @@ Result<InputCoding> readGptq(const Checkpoint& checkpoint, const std::string& mo
     coding.description = fmt::format("GPTQ{}, {} bits, groups of {} inputs{}", coding.addsOne ? "" : " v2", bits,
                                      *group, coding.order.empty() ? "" : " in an order of their own (desc_act)");
     coding.outputs = outputs, coding.inputs = inputs;
+    // GPTQModel takes the rows of an embedding for its inputs (gptqmodel/nn_modules/qlinear/__init__.py, pack_original).
+    coding.isTable = checkpoint.isTable(module, inputs, outputs);
+    if (coding.isTable) coding.description += "; a table, its rows are the inputs";
     coding.bits = unsigned(bits), coding.group = *group;
     return coding;
 }

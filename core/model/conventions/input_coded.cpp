@@ -15,11 +15,10 @@ constexpr unsigned kAwqPlace[8] = {0, 4, 1, 5, 2, 6, 3, 7};
 class InputCodedLayer final : public Layer {
 public:
     explicit InputCodedLayer(InputCoding coding)
-        : Layer({coding.type,
-                 coding.description,
-                 coding.fields[2].info.dtype,
-                 {coding.outputs, coding.inputs},
-                 coding.fields}),
+        : Layer(
+              {coding.type, coding.description, coding.fields[2].info.dtype,
+               coding.isTable ? std::vector{coding.inputs, coding.outputs} : std::vector{coding.outputs, coding.inputs},
+               coding.fields}),
           coding_(std::move(coding)), outputs_(std::uint64_t(coding_.outputs)), inputs_(std::uint64_t(coding_.inputs)) {
         coding_.fields.clear(); // the base class keeps these two
         coding_.description.clear();
@@ -28,7 +27,7 @@ public:
     }
 
     std::optional<LayerCoding> coding() const override {
-        if (!coding_.order.empty()) return {};
+        if (!coding_.order.empty() || coding_.isTable) return {};
         LayerCoding out;
         out.bits = coding_.bits, out.columns = coding_.group, out.hasOffsets = true, out.scaleType = dtype();
         return out;
@@ -36,6 +35,7 @@ public:
 
     // A word holds codes of several rows or columns. So whole rows are decoded together, and parts of rows one by one.
     void values(std::uint64_t begin, std::size_t n, float* out) const override {
+        if (coding_.isTable) return rowsOfTable(begin, n, out);
         while (n > 0) {
             const std::uint64_t row = begin / inputs_, column = begin % inputs_;
             std::size_t part = std::size_t(std::min<std::uint64_t>(n, inputs_ - column));
@@ -51,7 +51,23 @@ public:
     }
 
 private:
-    /// Decodes rows [r0, r1) and columns [c0, c1) of the layer.
+    /// A row of a table is a column of the codes. 32 of them lie in the same words, so they are decoded together.
+    void rowsOfTable(std::uint64_t begin, std::size_t n, float* out) const {
+        std::vector<float> turned;
+        while (n > 0) {
+            const std::uint64_t token = begin / outputs_, first = begin % outputs_;
+            const auto tokens = first == 0 ? std::min<std::uint64_t>(n / outputs_, 32 - token % 32) : 0;
+            const auto wide = std::size_t(std::max<std::uint64_t>(tokens, 1));
+            const auto part = std::size_t(tokens > 0 ? outputs_ : std::min<std::uint64_t>(n, outputs_ - first));
+            turned.resize(part * wide);
+            rectangle(first, first + part, token, token + wide, turned.data());
+            for (std::size_t t = 0; t < wide; ++t)
+                for (std::size_t i = 0; i < part; ++i) out[t * part + i] = turned[i * wide + t];
+            begin += wide * part, n -= wide * part, out += wide * part;
+        }
+    }
+
+    /// Decodes rows [r0, r1) and columns [c0, c1) of the matrix [outputs, inputs].
     void rectangle(std::uint64_t r0, std::uint64_t r1, std::uint64_t c0, std::uint64_t c1, float* out) const {
         const auto rows = std::size_t(r1 - r0), columns = std::size_t(c1 - c0);
         // The groups of these columns. With a custom order, all groups may be needed.

@@ -19,9 +19,10 @@ struct InputCoding {
     /// True: 8 outputs per word, in the order 0 2 4 6 1 3 5 7; false: a word holds codes of consecutive inputs.
     bool isAwq = false;
     bool addsOne = false; ///< stored zero points are one too small
+    bool isTable = false; ///< the layer is [inputs, outputs]: a row for each token
 };
 
-/// A layer [outputs, inputs] with value = scale * (code - zero point), rounded once to the dtype of the scales.
+/// A layer [outputs, inputs], or a table, with value = scale * (code - zero point), rounded once to the dtype of the scales.
 std::shared_ptr<const Layer> inputCodedLayer(InputCoding coding);
 
 } // namespace qs
