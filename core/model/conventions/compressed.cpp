@@ -183,7 +183,8 @@ Result<RowCoding> readWords(const Checkpoint& checkpoint, const std::string& mod
         coding.zeros = int(coding.fields.size());
         coding.zeroBits = coding.bits;
         coding.fields.push_back(std::move(*zeros));
-    } else if (asym) {
+    }
+    if (asym && coding.zeros < 0) {
         return fail(fmt::format("{}.weight_zero_point is missing, and {} says that it is not symmetric",
                                 escapeForPeople(module, 80), checkpoint.config().file));
     }

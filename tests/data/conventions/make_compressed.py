@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""make_compressed.py [FOLDER]: writes ct_groups and ct_mxfp6 with compressed-tensors, each module with its own quantization group, and
-the values that it decompresses.
+"""make_compressed.py [FOLDER]: writes ct_groups, ct_mxfp6 and ct_tensor with compressed-tensors, each module with its own quantization
+group, and the values that it decompresses.
 """
 import torch
 from common import checkpoint, weight
@@ -120,3 +120,10 @@ module(1, "pack-quantized", rows=8, num_bits=4, type="int", symmetric=False, str
 checkpoint("ct_mxfp6", tensors, values, {
     "quant_method": "compressed-tensors", "format": "mixed-precision", "quantization_status": "compressed",
     "global_compression_ratio": None, "ignore": ["lm_head"], "kv_cache_scheme": None, "config_groups": groups})
+# One scale for the whole tensor; its zero point is not packed.
+tensors, values, groups = {}, {}, {}
+for number, (bits, symmetric) in enumerate(((4, False), (3, False), (8, False), (4, True))):
+    module(number, "pack-quantized", (torch.bfloat16, torch.float32)[number % 2], rows=8, columns=48, target="name", num_bits=bits, type="int",
+           symmetric=symmetric, strategy="tensor")
+checkpoint("ct_tensor", tensors, values, {
+    "quant_method": "compressed-tensors", "format": "pack-quantized", "quantization_status": "compressed", "config_groups": groups})
