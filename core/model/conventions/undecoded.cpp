@@ -159,8 +159,8 @@ bool areCodesOfMatrix(const TensorInfo& tensor) {
            !name.ends_with("_index") && !name.ends_with("_ids");
 }
 
-/// The group whose codes a tensor may describe, by its name alone: it lies in their module, or its name goes on behind
-/// theirs with "_". `isQuantized`: the settings say that layers are quantized; then it may lie a module deeper. Null: none.
+/// The group whose codes a tensor may describe, by its name alone: its name goes on behind theirs with "_", or it lies in
+/// their module. `isQuantized`: the settings say that layers are quantized; then it may lie a module deeper. Null: none.
 Group* besideCodes(Groups& groups, const std::map<std::string, std::string, std::less<>>& codesIn,
                    std::string_view name, bool isQuantized) {
     const std::string_view module = moduleOf(name);

@@ -330,6 +330,14 @@ void ConventionsProofTest::partsWithoutTheNameOfTheirCodes() {
     QCOMPARE(model->undecoded.size(), std::size_t(1));
     QCOMPARE(model->undecoded[0].parts.size(), std::size_t(2));
     for (const TensorInfo& tensor : model->tensors) QVERIFY(tensor.role == TensorRole::Part);
+    // Two experts' matrices in one module, by ModelOpt: each has the scale that goes on behind its name.
+    made.fields.clear();
+    for (const QByteArray name : {"experts.down_proj", "experts.gate_up_proj"})
+        made.fields.insert(made.fields.end(), {{name, "F8_E4M3", "[2,8,8]", QByteArray(128, '\x31')},
+                                               {name + "_weight_scale", "F32", "[]", zeros(4)}});
+    const auto experts = opened(write(at.path(), made));
+    QCOMPARE(experts->undecoded.size(), std::size_t(2));
+    for (const TensorInfo& tensor : experts->tensors) QVERIFY(tensor.role == TensorRole::Part);
 }
 
 void ConventionsProofTest::unknownChoice() {
