@@ -16,7 +16,8 @@
 namespace qs {
 namespace {
 
-constexpr std::string_view kEnds[] = {".weight_packed", ".weight_scale"};
+constexpr std::string_view kExpertScale = "_proj_scale"; ///< of fbgemm_fp8, for the experts of Llama 4
+constexpr std::string_view kEnds[] = {".weight_packed", ".weight_scale", kExpertScale};
 constexpr const char* kTypes[] = {"CT-int8", "CT-fp8-e4m3", "CT-fp8-e5m2", "CT-mxfp8", "CT-int1",
                                   "CT-int2", "CT-int3",     "CT-int4",     "CT-int5",  "CT-int6",
                                   "CT-int7", "CT-nvfp4",    "CT-mxfp4",    "CT-mxfp6"};
@@ -38,6 +39,12 @@ Result<std::string> coverWith(RowCoding& coding, const TensorInfo& scales, const
         return "a scale per tensor";
     }
     if (shape.size() == 1 && shape[0] == rows) return "a scale per row";
+    // ModelOpt's FP8_PB_WO: [row blocks, 1, column blocks, 1] of whole blocks (its qtensor/fp8_tensor.py).
+    if (shape.size() == 4 && shape[1] == 1 && shape[3] == 1 && shape[0] > 0 && shape[2] > 0 && rows % shape[0] == 0 &&
+        columns % shape[2] == 0) {
+        coding.rowsPerScale = std::uint64_t(rows / shape[0]), coding.group = std::uint64_t(columns / shape[2]);
+        return fmt::format("blocks of {} x {}", coding.rowsPerScale, coding.group);
+    }
     if (shape.size() != 2 || scales.elements == 0) return wrong();
     for (const auto& scheme : schemes) // blocks and incomplete last groups are known only from the config
         if (scheme.blockRows > 0 && scheme.blockRows < (1u << 31) && scheme.blockColumns > 0 &&
@@ -255,8 +262,10 @@ Result<RowCoding> readFloats(const Checkpoint& checkpoint, const std::string& mo
         coding.global = 2;
         coding.fields.push_back(std::move(*global));
     }
-    coding.description = fmt::format("compressed-tensors, {} packed, groups of {}{}", coding.type + 3, packed.group,
-                                     hasGlobal ? ", one scale of the tensor" : "");
+    const std::string& method = checkpoint.config().method;
+    coding.description = fmt::format("{}, {} packed, groups of {}{}",
+                                     method.empty() ? "compressed-tensors" : escapeForPeople(method, 40),
+                                     coding.type + 3, packed.group, hasGlobal ? ", one scale of the tensor" : "");
     return coding;
 }
 
@@ -268,6 +277,9 @@ Result<RowCoding> readLayer(const Checkpoint& checkpoint, const std::string& mod
     if (!scales) return fail(fmt::format("{}.weight_scale is missing", escapeForPeople(module, 80)));
     if (scales->packed || codes->packed) return fail("its fields are blocks of another format");
     const auto schemes = checkpoint.schemes().of(module);
+    // Quark keeps the name of the matrix for its pairs of 4-bit floats.
+    if (!packed && codes->dtype == DType::U8 && checkpoint.config().method == "quark")
+        return readFloats(checkpoint, module, *codes, *scales, schemes);
     if (!packed) return readBytes(checkpoint, module, *codes, *scales, schemes);
     if (codes->dtype == DType::I32) return readWords(checkpoint, module, *codes, *scales, schemes);
     if (codes->dtype == DType::U8) return readFloats(checkpoint, module, *codes, *scales, schemes);
@@ -287,6 +299,12 @@ bool canBeTiles(const TensorInfo& scales) {
     return scales.shape.size() == 2 && scales.shape[0] % 128 == 0 && scales.shape[1] % 4 == 0;
 }
 
+/// Quark stores groups of integers transposed, but not those with a scale per row or tensor (its torch/utils/pack.py).
+bool isByRows(const nlohmann::json& settings) {
+    const std::string scheme = textAt(valueAt(settings, "weight"), "qscheme");
+    return scheme == "per_channel" || scheme == "per_tensor";
+}
+
 Evidence evidenceOf(const Checkpoint& checkpoint, const std::string& module, const Result<RowCoding>& read) {
     const std::string& method = checkpoint.config().method;
     if (method == kMethods[0] || !checkpoint.schemes().empty()) {
@@ -302,12 +320,45 @@ Evidence evidenceOf(const Checkpoint& checkpoint, const std::string& module, con
     const DType codes = coding.fields[0].info.dtype;
     const bool isFloat = codes == DType::F8_E4M3 || codes == DType::F8_E5M2;
     if (isFloat && contains(kMethods, std::string_view(method))) return Evidence::Said;
+    if (method == "quark" &&
+        (codes == DType::U8 || isByRows(valueAt(checkpoint.config().quantization, "global_quant_config"))))
+        return Evidence::Said;
     if (isFloat && coding.scaleCoding == ScaleCoding::Plain) return Evidence::Shaped;
     return isFloat && !canBeTiles(scales) ? Evidence::Shaped : Evidence::Alike;
 }
 
+/// Experts of Llama 4 by fbgemm_fp8: [experts, inputs, outputs], with a scale for each output; that of down_proj is
+/// stored as [experts, outputs, 1]. Source: transformers:`integrations/fbgemm_fp8.py`.
+Result<RowCoding> readExperts(const Checkpoint& checkpoint, const std::string& name, const TensorInfo& scales) {
+    const TensorInfo* codes = checkpoint.find(name);
+    if (!codes) return fail(fmt::format("{} is missing", quotedName(name)));
+    if (codes->dtype != DType::F8_E4M3 || codes->shape.size() != 3 || codes->elements == 0)
+        return fail(fmt::format("{} is {} {}", quotedName(name), codes->typeId(), shapeText(codes->shape)));
+    const std::int64_t experts = codes->shape[0], outputs = codes->shape[2];
+    const bool fits = scales.shape == std::vector{experts, std::int64_t(1), outputs} ||
+                      scales.shape == std::vector{experts, outputs, std::int64_t(1)};
+    if (!fits || !contains(kFloats, scales.dtype))
+        return fail(fmt::format("{} is {} {}", quotedName(scales.name), scales.typeId(), shapeText(scales.shape)));
+    RowCoding coding;
+    coding.type = kTypes[1], coding.description = "fbgemm_fp8, experts, a scale per output";
+    coding.dtype = scales.dtype, coding.shape = codes->shape;
+    coding.rowBytes = std::uint64_t(outputs), coding.levels = e4m3Levels();
+    coding.group = 1, coding.rowsPerScale = std::uint64_t(codes->shape[1]);
+    coding.fields = {checkpoint.field(*codes), checkpoint.field(scales)};
+    return coding;
+}
+
 void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end) {
     const std::string module = field.name.substr(0, field.name.size() - end.size());
+    const std::string& method = checkpoint.config().method;
+    if (end == kExpertScale) {
+        const std::string name = module + "_proj";
+        if (method == "fbgemm_fp8" && field.shape.size() == 3)
+            checkpoint.take(kCompressedConvention, name, Evidence::Said,
+                            readExperts(checkpoint, name, field).map(rowCodedLayer));
+        return;
+    }
+    if (method == kBitnetConvention.id) return;
     // ModelOpt and ComfyUI use some of these field names with another meaning.
     for (const char* theirs : {".weight_scale_2", ".pre_quant_scale", ".comfy_quant"})
         if (checkpoint.find(module + theirs)) return;

@@ -53,6 +53,6 @@ extern const Convention kBnb4Convention, kBnb8Convention, kGptqConvention, kGptq
     kCompressedConvention, kMlxConvention, kFp8BlocksConvention, kFp8ScaleConvention, kMxfp4BlocksConvention,
     kHqqConvention, kModelOptConvention, kComfyFp8, kComfyNvfp4, kComfyMxfp8, kComfyInt8, kComfyInt8Rotated,
     kComfyInt4Rotated, kComfyW4A8, kComfySvdQuant, kComfyAwq, kComfyScaledFp8, kTorchAoConvention, kQuantoConvention,
-    kKerasConvention;
+    kKerasConvention, kBitnetConvention;
 
 } // namespace qs

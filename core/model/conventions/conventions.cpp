@@ -16,14 +16,32 @@ namespace qs {
 
 std::span<const Convention> conventions() {
     // Those that a marker tensor proves come first: their fields have the names of others too.
-    static const Convention all[] = {
-        kComfyFp8,         kComfyNvfp4,          kComfyMxfp8,         kComfyInt8,
-        kComfyInt8Rotated, kComfyInt4Rotated,    kComfyW4A8,          kComfySvdQuant,
-        kComfyAwq,         kComfyScaledFp8,      kBnb4Convention,     kBnb8Convention,
-        kGptqConvention,   kGptq2Convention,     kAwqConvention,      kCompressedConvention,
-        kMlxConvention,    kFp8BlocksConvention, kFp8ScaleConvention, kMxfp4BlocksConvention,
-        kHqqConvention,    kModelOptConvention,  kTorchAoConvention,  kQuantoConvention,
-        kKerasConvention};
+    static const Convention all[] = {kComfyFp8,
+                                     kComfyNvfp4,
+                                     kComfyMxfp8,
+                                     kComfyInt8,
+                                     kComfyInt8Rotated,
+                                     kComfyInt4Rotated,
+                                     kComfyW4A8,
+                                     kComfySvdQuant,
+                                     kComfyAwq,
+                                     kComfyScaledFp8,
+                                     kBnb4Convention,
+                                     kBnb8Convention,
+                                     kGptqConvention,
+                                     kGptq2Convention,
+                                     kAwqConvention,
+                                     kBitnetConvention,
+                                     kCompressedConvention,
+                                     kMlxConvention,
+                                     kFp8BlocksConvention,
+                                     kFp8ScaleConvention,
+                                     kMxfp4BlocksConvention,
+                                     kHqqConvention,
+                                     kModelOptConvention,
+                                     kTorchAoConvention,
+                                     kQuantoConvention,
+                                     kKerasConvention};
     return all;
 }
 

@@ -61,7 +61,7 @@ Result<std::shared_ptr<const Layer>> readBytes(const Checkpoint& checkpoint, con
                                                const TensorInfo& codes) {
     const bool isFloat = codes.dtype == DType::F8_E4M3 || codes.dtype == DType::F8_E5M2;
     const std::size_t rank = codes.shape.size();
-    if ((codes.dtype != DType::I8 && !isFloat) || rank != 2 || codes.elements == 0)
+    if ((codes.dtype != DType::I8 && !isFloat) || rank < 2 || codes.elements == 0)
         return fail(fmt::format("{} is {} {}", quotedName(codes.name), codes.typeId(), shapeText(codes.shape)));
     const TensorInfo* scale = checkpoint.find(name + "._scale");
     const bool isOne = scale && scale->elements == 1;
@@ -72,7 +72,11 @@ Result<std::shared_ptr<const Layer>> readBytes(const Checkpoint& checkpoint, con
     if (!scales) return tl::unexpected(scales.error());
     RowCoding coding;
     coding.type = kTypes[isFloat], coding.dtype = scales->info.dtype, coding.shape = codes.shape;
-    coding.rowBytes = coding.group = std::uint64_t(codes.shape.back());
+    if (rank > 2) { // a kernel of a convolution: a row for each output
+        coding.shown = codes.shape;
+        coding.shape = {codes.shape.front(), std::int64_t(codes.elements) / codes.shape.front()};
+    }
+    coding.rowBytes = coding.group = std::uint64_t(coding.shape.back());
     coding.rowsPerScale = isOne ? std::uint64_t(codes.shape.front()) : 1;
     coding.levels = codes.dtype == DType::I8        ? signedByteLevels()
                     : codes.dtype == DType::F8_E5M2 ? e5m2Levels()

@@ -29,20 +29,21 @@ float rounded(float value, DType dtype) {
 class RowCodedLayer final : public Layer {
 public:
     explicit RowCodedLayer(RowCoding coding)
-        : Layer({coding.type, coding.description, coding.dtype, coding.shape, coding.fields}),
-          coding_(std::move(coding)), columns_(std::uint64_t(shape().back())),
-          matrixRows_(std::uint64_t(shape()[shape().size() - 2])),
-          groups_(std::uint64_t(groupsOf(shape().back(), std::int64_t(coding_.group)))) {
+        : Layer({coding.type, coding.description, coding.dtype, coding.shown.empty() ? coding.shape : coding.shown,
+                 coding.fields}),
+          coding_(std::move(coding)), columns_(std::uint64_t(coding_.shape.back())),
+          matrixRows_(std::uint64_t(coding_.shape[coding_.shape.size() - 2])),
+          groups_(std::uint64_t(groupsOf(coding_.shape.back(), std::int64_t(coding_.group)))) {
         for (unsigned code = 0; code < 1u << coding_.bits; ++code)
             integers_ = integers_ && coding_.levels[code] == coding_.levels[0] + float(code);
         scaleType_ = coding_.fields[1].info.dtype;
-        coding_.fields.clear(); // the base class keeps these three
+        coding_.fields.clear(); // the base class keeps these
         coding_.shape.clear();
         coding_.description.clear();
     }
 
     std::optional<LayerCoding> coding() const override {
-        if (!coding_.order.empty()) return {};
+        if (!coding_.order.empty() || !coding_.shown.empty()) return {};
         LayerCoding out;
         using Coded = LayerCoding::Levels;
         out.levels = coding_.levels == e4m3Levels()   ? Coded::E4m3

@@ -18,7 +18,9 @@ struct RowCoding {
     /// Dtype of the layer's values.
     DType dtype;
     std::vector<std::int64_t> shape; ///< of the layer; the last two axes are [rows, columns]
-    std::vector<Field> fields;       ///< codes and scales first; then in any order
+    std::vector<std::int64_t>
+        shown;                 ///< shape of the layer, if it has more axes than `shape`; the elements are the same
+    std::vector<Field> fields; ///< codes and scales first; then in any order
 
     /// Bits per code.
     unsigned bits = 8;
