@@ -159,10 +159,10 @@ void ConventionsProofTest::twoWidthsThatFit() {
         QCOMPARE(model->tensors.front().shape, (std::vector<std::int64_t>{4, columns}));
         return;
     }
-    QCOMPARE(
-        model->undecoded[0].why,
-        std::string("config.json says 4 bits in groups of 64, which are rows of 128; with 8 bits in groups of 32 they "
-                    "are rows of 64, which is its hidden_size"));
+    QVERIFY2(model->undecoded[0].why.ends_with(
+                 "config.json says 4 bits in groups of 64, which are rows of 128; with 8 bits in "
+                 "groups of 32 they are rows of 64, which is its hidden_size"),
+             model->undecoded[0].why.c_str());
     for (const TensorInfo& tensor : model->tensors) QVERIFY(tensor.role == TensorRole::Part);
 }
 
