@@ -67,7 +67,7 @@ QByteArray tflite(int tensors) {
         wire::CreateBuffer(b), wire::CreateBuffer(b, b.CreateVector(std::vector<std::uint8_t>{1, 2}))};
     const auto quantization =
         wire::CreateQuantization(b, b.CreateVector(std::vector<float>{1, 2}),
-                                 b.CreateVector(std::vector<std::int64_t>{3, 4}), std::uint8_t(0), 0);
+                                 b.CreateVector(std::vector<std::int64_t>{3, 4}), wire::Details_NONE, 0);
     const auto one = wire::CreateTensor(b, b.CreateVector(std::vector<int>{2}), std::int8_t(9), 1u,
                                         b.CreateString("a tensor of many"), quantization, 0);
     const std::vector<flatbuffers::Offset<wire::Tensor>> list(std::size_t(tensors), one);
