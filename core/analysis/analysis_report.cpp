@@ -47,7 +47,9 @@ Section summary(const AnalysisPlan& plan, const AnalysisResult& result, const Wh
     if (refused)
         section.text +=
             fmt::format(" {} could not be measured: the reasons are listed below.", counted(refused, "row"));
-    if (kept) section.text += fmt::format(" {} of what the layout of a spec keeps as it is.", counted(kept, "row"));
+    if (kept)
+        section.text += fmt::format(" {} not measured: the layout of the spec keeps the tensor as it is.",
+                                    kept == 1 ? "1 row is" : fmt::format("{} rows are", kept));
     if (whole)
         section.text +=
             fmt::format(" The tables list {} of these tensors, those with the largest and the least errors, "

@@ -165,12 +165,19 @@ Result<std::string> configOf(const Model& model, const QuantizeRequest& request,
     return layout.config ? layout.config(model, all.taken) : std::string();
 }
 
-/// The first layout, in files of the same kind, that can write all of the request.
+/// The layout in which `quantize` stores the specs, else the first one, in files of the same kind, that can write all of the
+/// request.
 std::optional<PlanOffer> otherLayout(const Model& model, const QuantizeRequest& request, const Layout& layout) {
-    for (const Layout& other : layouts()) {
-        if (&other == &layout || other.fileEnding) continue;
-        const auto decided = decideAll(model, request, other);
-        if (decided && configOf(model, request, other, *decided)) return PlanOffer{&other, {}, {}};
+    QuantizeRequest any = request;
+    any.layout.clear(), any.output.clear();
+    const auto own = requestedLayout(any);
+    std::vector<const Layout*> order;
+    if (own) order.push_back(*own);
+    for (const Layout& other : layouts()) order.push_back(&other);
+    for (const Layout* other : order) {
+        if (other == &layout || other->fileEnding) continue;
+        const auto decided = decideAll(model, request, *other);
+        if (decided && configOf(model, request, *other, *decided)) return PlanOffer{other, {}, {}};
     }
     return {};
 }

@@ -74,7 +74,7 @@ public:
         times_.addFixed(out_);
         remark(all);
         if (out_.units.size() == 0) {
-            const auto most = std::ranges::max_element(left_, {}, [](const auto& one) { return one.second; });
+            const auto most = std::ranges::max_element(left_, {}, [](const auto& one) { return one.second.count; });
             std::string why = most == left_.end() ? "" : "; the reason of most: " + most->first;
             if (!out_.untimedSpecs.empty()) why += " " + howToMeasure();
             while (why.ends_with('.')) why.pop_back();
@@ -188,18 +188,21 @@ private:
             if (refused_[s].first++ == 0) refused_[s].second = *why;
             refused.push_back({s, std::move(why->reason)});
         }
-        if (options.empty())
-            ++left_[refused.empty() ? std::string() : refused.front().reason];
-        else
+        if (options.empty()) {
+            Left& left = left_[refused.empty() ? std::string() : refused.front().reason];
+            if (left.count++ == 0) left.first = out_.units.name(unit);
+        } else
             put(unit, options, refused);
         return !options.empty();
     }
 
     void remark(std::size_t units) {
-        for (const auto& [reason, count] : left_)
-            out_.remarks.push_back(fmt::format("{} stay as they are: {}",
-                                               count == 1 ? "1 unit" : fmt::format("{} units", count),
-                                               reason.empty() ? "no spec fits." : reason));
+        for (const auto& [reason, left] : left_)
+            out_.remarks.push_back(fmt::format(
+                "{}: {}",
+                left.count == 1 ? fmt::format("{} stays as it is", left.first)
+                                : fmt::format("{} and {} more units stay as they are", left.first, left.count - 1),
+                reason.empty() ? "no spec fits." : reason));
         for (std::size_t s = 0; s < out_.choices; ++s)
             if (const auto& [count, why] = refused_[s]; count > left_.size() || (count > 0 && left_.empty()))
                 out_.remarks.push_back(
@@ -243,9 +246,13 @@ private:
     KnownLosses losses_;
     KnownTimes times_;
     Options& out_;
-    std::vector<std::size_t> places_;                      ///< of each spec in the sizes
-    std::vector<QRegularExpression> limits_;               ///< of the request
-    std::map<std::string, std::size_t> left_;              ///< reasons, with the number of units
+    std::vector<std::size_t> places_;        ///< of each spec in the sizes
+    std::vector<QRegularExpression> limits_; ///< of the request
+    struct Left {
+        std::string first; ///< name of a unit
+        std::size_t count = 0;
+    };
+    std::map<std::string, Left> left_;                     ///< units that no spec fits, by the reason
     std::vector<std::pair<std::size_t, Refusal>> refused_; ///< of each spec: units, the first reason
     std::vector<std::string> together_;                    ///< see refusedTogether()
     std::vector<bool> isUntimed_;                          ///< of each spec: some unit has no time under it

@@ -66,7 +66,7 @@ void addEffect(EffectSum& into, const TensorAnalysis& row, const Metric& metric)
 void addRow(SweepPoint& point, const TensorAnalysis& row) {
     if (row.status != Status::Ok) {
         if (row.status == Status::Kept)
-            --point.tensors;
+            --point.tensors, ++point.kept, point.keptBytes += row.bytesBefore;
         else
             ++point.refused;
         if (point.reason.empty()) point.reason = escapeForPeople(row.tensor) + ": " + row.reason;
@@ -133,9 +133,10 @@ void markFrontier(SweepResult& result) {
         std::ranges::stable_sort(points, [](const SweepPoint* a, const SweepPoint* b) {
             return std::pair(*a->bpw(), *a->nmse()) < std::pair(*b->bpw(), *b->nmse());
         });
-        double least = INFINITY;
+        std::map<std::uint64_t, double> least; // by the number of tensors: layouts of some specs keep some
         for (auto* point : points)
-            if (*point->nmse() < least) least = *point->nmse(), point->frontier = true;
+            if (auto& best = least.try_emplace(point->tensors, INFINITY).first->second; *point->nmse() < best)
+                best = *point->nmse(), point->frontier = true;
     }
 }
 
@@ -240,7 +241,7 @@ const Columns<SweepPoint>& sweepColumns() {
             {"kl_predicted_se", "± at most", "nats", Show::Significant, 2, none, "sum of their standard errors"},
             [error](const R& r) { return error(r.whole(r.predicted)); }),
         columnOf<R>({"frontier", "Frontier", "", Show::Text, 0, none,
-                     "no other spec of the sweep has fewer bits and no more error"},
+                     "no other spec of the sweep for the same tensors has fewer bits and no more error"},
                     &R::frontier),
         columnOf<R>({"line", "Line", "", Show::Text, 0, none, "specs that differ in the block size alone"}, &R::line),
         columnOf<R>({"block", "Block", "", Show::Integer, 0, none, "elements per scale"},
@@ -249,8 +250,14 @@ const Columns<SweepPoint>& sweepColumns() {
                     &R::tensors),
         columnOf<R>({"refused", "Refused", "", Show::Integer, 0, none, "tensors that the spec cannot take"},
                     &R::refused),
+        columnOf<R>({"kept", "Kept", "", Show::Integer, 0, none,
+                     "tensors of the class that the layout of the spec keeps as they are"},
+                    &R::kept),
         columnOf<R>({"bytes", "Bytes", "", Show::Bytes, 0, lower, "codes, scales and padding"},
                     [](const R& r) { return r.complete() ? cellOf(r.bytes) : Value(); }),
+        columnOf<R>({"bytes_all", "Bytes of all", "", Show::Bytes, 0, lower,
+                     "stored bytes of the class, with the tensors that the layout of the spec keeps as they are"},
+                    [](const R& r) { return r.complete() ? cellOf(r.bytes + r.keptBytes) : Value(); }),
         columnOf<R>({"worst_tensor", "Worst tensor", "", Show::Name, 0, none, "the one with the least SQNR"},
                     [](const R& r) { return r.worstTensor.empty() ? Value() : Value(r.worstTensor); }),
         columnOf<R>({"spec_full", "Spec in full", "", Show::Text, 0, none, ""}, &R::specFull),

@@ -57,9 +57,11 @@ struct SweepPoint {
     /// `tensors`: of the class that the spec is for; its layout keeps the others. `refused`: tensors that the spec cannot
     /// encode. `bytes`: size after encoding.
     std::uint64_t tensors = 0, measured = 0, refused = 0, elements = 0, bytes = 0;
+    std::uint64_t kept = 0, keptBytes = 0; ///< tensors of the class that the layout keeps, and their bytes as they are
     /// Sums of squares of the error and of the weights.
     double errorPower = 0, power = 0;
-    bool frontier = false;   ///< no other spec has fewer bits and no more error, or equal bits and less error
+    /// No other spec for the same tensors has fewer bits and no more error, or equal bits and less error.
+    bool frontier = false;
     std::string worstTensor; ///< the measured tensor with the least SQNR
     double worstNmse = -1;
     EffectSum alone, predicted;               ///< sum of KL alone; sum of KL predicted

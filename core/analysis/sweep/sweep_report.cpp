@@ -23,9 +23,9 @@ void widen(Plot::Range& range, double value) {
 }
 
 Table shownTable(const char* title, const std::vector<SweepPoint>& points) {
-    Table table =
-        withColumns(makeTable(title, sweepColumns(), points),
-                    columnsWithEffects(points, {"class", "spec", "bpw", "sqnr_db", "nmse", "bytes", "worst_tensor"}));
+    Table table = withColumns(
+        makeTable(title, sweepColumns(), points),
+        columnsWithEffects(points, {"class", "spec", "bpw", "sqnr_db", "nmse", "bytes_all", "worst_tensor"}));
     table.title = title;
     return table;
 }

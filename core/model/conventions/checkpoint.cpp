@@ -278,7 +278,7 @@ void Checkpoint::sayCandidates(Model& model) const {
     for (const auto& [candidates, seen] : first)
         model.warnings.push_back(
             fmt::format("{}{} could be stored as {}, and nothing in the checkpoint says which, so it is listed as "
-                        "it is stored; --as CONVENTION chooses.",
+                        "it is stored.",
                         quotedName(seen.first),
                         seen.second > 1 ? fmt::format(" and {} more layers", seen.second - 1) : "", candidates));
 }

@@ -339,6 +339,23 @@ private Q_SLOTS:
         Theme::instance().setMode(Theme::Mode::Dark);
     }
 
+    /// What the layout keeps is not shown as if it were written in fewer bytes.
+    void aKeptTensorSaysSo() {
+        session_->open(QStringLiteral(QS_SOURCE_DIR "/resources/samples/tiny-llama"));
+        QTRY_VERIFY(session_->model() && session_->model()->find("model.embed_tokens.weight"));
+        session_->setSpec(specOf("nf4:dialect=bnb"));
+        session_->analyseModel(session_->spec());
+        QTRY_VERIFY_WITH_TIMEOUT(session_->recipeRows().size() == qsizetype(session_->weights().size()), 60000);
+        auto* header = card<TensorHeader>();
+        select("model.embed_tokens.weight");
+        QTRY_VERIFY2(header->accessibleName().contains(QStringLiteral("96.00 KiB, kept")),
+                     qPrintable(header->accessibleName()));
+        select("model.norm.weight");
+        QTRY_VERIFY(header->accessibleName().endsWith(QStringLiteral("384 B, kept")));
+        select("model.layers.0.self_attn.q_proj.weight");
+        QTRY_VERIFY(header->accessibleName().contains(QStringLiteral(" → ")));
+    }
+
     void cleanupTestCase() {
         page_.reset();
         session_.reset();

@@ -105,6 +105,27 @@ private Q_SLOTS:
         std::vector<bool> marked;
         for (const auto& each : result.points) marked.push_back(each.frontier);
         QCOMPARE(marked, (std::vector<bool>{true, true, false, false, true, false}));
+        result.points[3].tensors = result.points[3].measured = 2; // its layout keeps one tensor less
+        markFrontier(result);
+        QVERIFY(result.points[3].frontier && result.points[4].frontier);
+    }
+
+    /// Bytes of specs whose layouts keep some tensors compare with what is kept.
+    void keptTensorsHaveBytes() {
+        const QTemporaryDir folder;
+        const auto model = opened(
+            folder, {made<float>("model.embed_tokens.weight", DType::F32, {16, 64}, normal(1024, 1)),
+                     made<float>("model.layers.0.self_attn.q_proj.weight", DType::F32, {16, 64}, normal(1024, 2))});
+        const SweepPlan plan{
+            model, {&model->tensors[0], &model->tensors[1]}, *sweepSpecs({"nf4", "nf4:dialect=bnb"}, {64})};
+        const auto result = runSweep(plan, {});
+        QVERIFY(result);
+        const auto &own = result->at(0, 0), &bnb = result->at(0, 1);
+        QVERIFY(own.tensors == 2 && own.kept == 0 && own.keptBytes == 0);
+        QVERIFY(bnb.tensors == 1 && bnb.kept == 1 && bnb.keptBytes == 1024 * 4 && bnb.complete());
+        const auto& columns = sweepColumns();
+        QCOMPARE(std::get<std::int64_t>(columns[columns.indexOf("bytes_all")].value(bnb)),
+                 std::int64_t(bnb.bytes + 1024 * 4));
     }
 
     void reportHoldsAllOfIt() {

@@ -22,6 +22,7 @@ private Q_SLOTS:
     void refusalsAreRows();
     void refusalsOfferWhatFits_data();
     void refusalsOfferWhatFits();
+    void refusalsOfferTheirLayout();
     void refusedMeasurementsOfferWhatFits();
     void whatIsMissingIsAProblem();
     void aRuleForOneTensor();
@@ -165,6 +166,14 @@ void PlanTest::refusalsOfferWhatFits_data() {
     row("mlx", "int4:sym=no:block=64:scaletype=bf16", "int4:block=32:scaletype=bf16:sym=no");
     row("mlx", "int4:dialect=mlx", "int4:block=32:dialect=mlx");
     row("mlx", "nf4", "");
+}
+
+/// First the layout in which `quantize` stores the spec.
+void PlanTest::refusalsOfferTheirLayout() {
+    const auto model = *openModel(sampleFolder().toStdString());
+    const auto plan = planExport(*model, {*parseSpec("nf4:dialect=bnb"), {}, "eformer", {}});
+    QVERIFY(plan && plan->refused > 0 && !plan->offers.empty() && plan->offers.front().layout);
+    QCOMPARE(plan->offers.front().layout->id, "bnb");
 }
 
 /// With each offered spec the whole model can be written. The command line offers the same.

@@ -117,7 +117,7 @@ void ConventionsProofTest::strangersBesideShapes() {
     QVERIFY2(
         model->undecoded[0].why.starts_with("\"model.layers.0.self_attn.q_proj.theta\" beside it is no part of AWQ"),
         model->undecoded[0].why.c_str());
-    QVERIFY(warningsOf(*model).find("--as CONVENTION chooses") != std::string::npos);
+    QVERIFY(leftOutSentence(*model).find("--as awq decodes it") != std::string::npos);
     const auto chosen = openModel(path.toStdString(), {.as = "awq"});
     QVERIFY(chosen && (*chosen)->undecoded.empty() &&
             (*chosen)->find("model.layers.0.self_attn.q_proj.weight")->derived);

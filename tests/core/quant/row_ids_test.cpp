@@ -56,7 +56,7 @@ const std::vector<Exception> kExceptions = {
      {"nvfp4", "mxfp4", "minmax"},
      "which of its program's packings holds a format; a word of its config.json"},
     {"core/model/conventions/",
-     {"nf4", "fp4", "hqq", "mlx", "mxfp4", "mxfp8", "nvfp4", "gptq", "awq", "compressed-tensors"},
+     {"nf4", "fp4", "hqq", "mlx", "mxfp4", "mxfp8", "nvfp4", "gptq", "awq", "bitnet", "compressed-tensors"},
      "words in other programs' files"},
     {"core/recipes/formats/",
      {"nf4",    "fp4",    "nvfp4", "mxfp4", "mxfp8",  "int2", "int3", "int4",    "int5", "int6",

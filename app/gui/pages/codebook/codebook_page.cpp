@@ -265,7 +265,7 @@ void CodebookPage::useSaved(const QString& id) {
 void CodebookPage::addStages() {
     stages_->add([this] {
         const AnalysisRow row = session_.current();
-        header_->setTensor(session_.tensor(), row, row && row->statistics ? &*row->statistics : nullptr);
+        header_->showTensor(session_);
         QString reason = blockedReason(row);
         if (reason.isEmpty() && row->levels.empty())
             reason = tr("%1 has no codebook: it stores the values themselves.")

@@ -249,12 +249,13 @@ void ExportPage::look() {
     spec_->setText(QString::fromStdString(specText(spec)));
     const Layout& layout = *findLayout(layout_->currentData().toString().toStdString());
     static constexpr std::array<std::int64_t, 2> shape = {4096, 4096};
-    const auto accepted = layout.accepts(spec, shape);
+    const bool isUsed = !session_.keepsRest(); // else the rules have all specs
+    const auto accepted = isUsed ? layout.accepts(spec, shape) : Result<void>();
     takes_->setText(accepted ? tr("Takes %1.").arg(QString::fromUtf8(layout.takes))
                              : capitalized(errorSentence(accepted.error())));
     takes_->setProperty("role", accepted ? QStringLiteral("muted") : QStringLiteral("warn"));
     takes_->style()->polish(takes_);
-    takesSpec_ = accepted || session_.keepsRest();
+    takesSpec_ = accepted.has_value();
     planIsOld_ = true;
     if (isVisible()) plan();
     allow();

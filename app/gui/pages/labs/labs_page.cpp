@@ -157,8 +157,7 @@ void LabsPage::showState() {
         empty_->askForModel();
     else
         empty_->askForTensor();
-    const AnalysisRow row = session_.current();
-    header_->setTensor(session_.tensor(), row, row && row->statistics ? &*row->statistics : nullptr);
+    header_->showTensor(session_);
     stack_->setCurrentIndex(session_.model() && session_.tensor() ? 1 : 0);
 }
 

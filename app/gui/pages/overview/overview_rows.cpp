@@ -36,6 +36,7 @@ QString metricText(const Metric& metric, double value) {
 }
 
 QString metricText(const Metric& metric, double value, const AnalysisRow& row) {
+    if (row && row->status == Status::Kept) return QStringLiteral("kept");
     const auto error = row && metric.error && !std::isnan(value) ? metric.error(*row) : std::nullopt;
     const QString text = metricText(metric, value);
     return error ? text + QStringLiteral(" ± ") + errorText(*error) : text;

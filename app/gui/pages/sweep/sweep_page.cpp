@@ -296,7 +296,12 @@ void SweepPage::draw() {
             return std::pair(a.series, a.x) < std::pair(b.series, b.x);
         });
         const auto& any = result_->at(c, 0);
-        panel.note = done == result_->specs ? (any.tensors == 1 ? tr("1 tensor") : tr("%1 tensors").arg(any.tensors))
+        std::uint64_t least = any.tensors, most = any.tensors; // layouts of some specs keep some tensors
+        for (std::size_t s = 0; s < result_->specs; ++s)
+            least = std::min(least, result_->at(c, s).tensors), most = std::max(most, result_->at(c, s).tensors);
+        panel.note = done == result_->specs ? (least < most ? tr("%1 or %2 tensors").arg(least).arg(most)
+                                               : most == 1  ? tr("1 tensor")
+                                                            : tr("%1 tensors").arg(most))
                      : running()            ? tr("%1 of %2").arg(any.measured + any.refused).arg(any.tensors)
                                             : tr("%1 of %2 specs").arg(done).arg(result_->specs);
         panel.empty = running() ? tr("Measuring…")

@@ -18,7 +18,7 @@ QString pointText(const char* text) { return QCoreApplication::translate("sweep_
 
 Columns<SweepPoint> sweepTableColumns(const Session& session) {
     auto list = sweepColumns().pick({"spec", "bpw", "sqnr_db", "nmse", "kl_model", "kl_model_se", "kl_alone",
-                                     "kl_alone_se", "kl_predicted", "kl_predicted_se", "bytes", "worst_tensor"});
+                                     "kl_alone_se", "kl_predicted", "kl_predicted_se", "bytes_all", "worst_tensor"});
     list.back().value = [&session](const SweepPoint& point) { // the same name as on other pages
         const auto* tensor = session.model() ? session.model()->find(point.worstTensor) : nullptr;
         const int weight = tensor ? session.weightIndex(tensor) : -1;

@@ -115,13 +115,9 @@ QWidget* TensorPage::makeInspector() {
 
 void TensorPage::connectSession() {
     // One stage per turn of the event loop, in this order, so that no turn draws more than two charts.
-    stages_->add([this] {
-        header_->setTensor(session_.tensor(), session_.current(), [&]() -> const TensorStatistics* {
-            const AnalysisRow row = session_.current();
-            return row && row->statistics ? &*row->statistics : nullptr;
-        }());
-        density_->setRows(session_.current(), session_.comparing() ? session_.currentB() : nullptr);
-    });
+    const int head = stages_->add([this] { header_->showTensor(session_); });
+    stages_->add(
+        [this] { density_->setRows(session_.current(), session_.comparing() ? session_.currentB() : nullptr); });
     stages_->add([this] { error_->setRows(session_.current(), session_.comparing() ? session_.currentB() : nullptr); });
     stages_->add([this] {
         map_->setRow(session_.current());
@@ -144,8 +140,14 @@ void TensorPage::connectSession() {
         stages_->ask(strip);
         if (std::exchange(comparing_, session_.comparing()) != session_.comparing()) stages_->askAll();
     });
-    connect(&session_, &Session::rowsChanged, this, [this, strip] { stages_->ask(strip); });
-    connect(&session_, &Session::recipeChanged, this, [this, strip] { stages_->ask(strip); });
+    connect(&session_, &Session::rowsChanged, this, [this, head, strip] {
+        stages_->ask(head);
+        stages_->ask(strip);
+    });
+    connect(&session_, &Session::recipeChanged, this, [this, head, strip] {
+        stages_->ask(head);
+        stages_->ask(strip);
+    });
     connect(&session_, &Session::metricChanged, this, [this, strip] { stages_->ask(strip); });
     connect(&session_, &Session::currentStarted, this, [this] {
         if (!dim_.isActive()) dim_.start();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/pages/tensor/tensor_page_header.h"
 
+#include "app/gui/session.h"
 #include "app/gui/theme.h"
 #include "app/gui/widgets/name_text.h"
 #include "app/gui/widgets/selectable_label.h"
@@ -33,6 +34,14 @@ void setRole(QLabel& label, bool warns) {
     label.style()->polish(&label);
 }
 
+/// Why the recipe or the layout leaves it as it is; "": it does not. The figures then say what the spec would do.
+QString whyKept(const Session& session, const TensorInfo& tensor) {
+    const int weight = session.weightIndex(&tensor);
+    if (weight < 0) return TensorHeader::tr("A spec does not take it by itself");
+    const AnalysisRow decided = session.recipeRows().at(std::size_t(weight));
+    return decided && decided->status == Status::Kept ? text(decided->reason) : QString();
+}
+
 } // namespace
 
 TensorHeader::TensorHeader(QWidget* parent)
@@ -55,19 +64,25 @@ TensorHeader::TensorHeader(QWidget* parent)
     }
 }
 
-void TensorHeader::setTensor(const TensorInfo* tensor, const AnalysisRow& row, const TensorStatistics* statistics) {
+void TensorHeader::showTensor(const Session& session) {
+    const TensorInfo* tensor = session.tensor();
     if (!tensor) return;
+    const AnalysisRow row = session.current();
+    const TensorStatistics* statistics = row && row->statistics ? &*row->statistics : nullptr;
+    const QString kept = whyKept(session, *tensor);
     name_ = text(escapeForPeople(tensor->name, 400));
     title_->setToolTip(name_);
     const bool sized = row && row->bytesAfter > 0, larger = row && row->isLarger();
-    facts_->setToolTip(larger            ? text(row->larger)
+    facts_->setToolTip(!kept.isEmpty()   ? tr("%1. The figures below show what the spec would do to it.").arg(kept)
+                       : larger          ? text(row->larger)
                        : tensor->derived ? text(escapeForPeople(tensor->derived->description(), 200))
                                          : QString());
-    setRole(*facts_, larger);
+    setRole(*facts_, larger && kept.isEmpty());
     facts_->setText(QStringLiteral("%1  %2   %3")
                         .arg(QString::fromLatin1(tensor->typeId()), text(shapeTimes(tensor->shape)),
-                             sized ? text(bytesText(row->bytesBefore) + " → " + bytesText(row->bytesAfter))
-                                   : text(bytesText(storedBytes(*tensor)))));
+                             !kept.isEmpty() ? tr("%1, kept").arg(text(bytesText(storedBytes(*tensor))))
+                             : sized         ? text(bytesText(row->bytesBefore) + " → " + bytesText(row->bytesAfter))
+                                             : text(bytesText(storedBytes(*tensor)))));
     const auto number = [&](const char* name, double value, int digits) {
         return QStringLiteral("%1 %2").arg(QString::fromUtf8(name), text(significantText(value, digits)));
     };

@@ -2,19 +2,19 @@
 #pragma once
 // The first line of the tensor page: facts of the tensor at the left, statistics at the right.
 
-#include "core/analysis/analysis.h"
-
 #include <QLabel>
 #include <QWidget>
 
 namespace qs::gui {
 
+class Session;
+
 class TensorHeader : public QWidget {
     Q_OBJECT
 public:
     explicit TensorHeader(QWidget* parent = nullptr);
-    /// `statistics` may be null: then "not measured" is shown.
-    void setTensor(const TensorInfo* tensor, const AnalysisRow& row, const TensorStatistics* statistics);
+    /// Shows the chosen tensor, what is known of it, and whether the recipe or the layout keeps it as it is.
+    void showTensor(const Session& session);
 
 protected:
     void resizeEvent(QResizeEvent*) override;
