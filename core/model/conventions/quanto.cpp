@@ -57,6 +57,13 @@ private:
     std::uint64_t group_, byteRows_;
 };
 
+/// Scales of activations lie beside the weight, which does not need them: they are parts of its layer.
+void addScalesOfActivations(const Checkpoint& checkpoint, const std::string& name, std::vector<Field>& fields) {
+    for (const char* end : {"input_scale", "output_scale"})
+        if (const TensorInfo* more = checkpoint.find(name.substr(0, name.rfind('.') + 1) + end))
+            fields.push_back(checkpoint.field(*more));
+}
+
 Result<std::shared_ptr<const Layer>> readBytes(const Checkpoint& checkpoint, const std::string& name,
                                                const TensorInfo& codes) {
     const bool isFloat = codes.dtype == DType::F8_E4M3 || codes.dtype == DType::F8_E5M2;
@@ -84,6 +91,7 @@ Result<std::shared_ptr<const Layer>> readBytes(const Checkpoint& checkpoint, con
     coding.description = fmt::format("optimum-quanto, {}, {}", isFloat ? "8-bit floats" : "8 bits",
                                      isOne ? "one scale" : "a scale for each row");
     coding.fields = {checkpoint.field(codes), std::move(*scales)};
+    addScalesOfActivations(checkpoint, name, coding.fields);
     return rowCodedLayer(std::move(coding));
 }
 
@@ -112,10 +120,10 @@ Result<std::shared_ptr<const Layer>> readBits(const Checkpoint& checkpoint, cons
     auto shifts = checkpoint.field(name + "._shift", {DType::F32, DType::BF16, DType::F16, DType::I8, DType::U8},
                                    std::vector{rows, std::int64_t(1)});
     if (!shifts) return tl::unexpected(shifts.error());
-    return std::make_shared<const QuantoBitsLayer>(
-        quantoShape(checkpoint, name, rows, group),
-        std::vector<Field>{checkpoint.field(codes), std::move(*scales), std::move(*shifts)}, bits, std::uint64_t(group),
-        std::uint64_t(rows));
+    std::vector<Field> fields{checkpoint.field(codes), std::move(*scales), std::move(*shifts)};
+    addScalesOfActivations(checkpoint, name, fields);
+    return std::make_shared<const QuantoBitsLayer>(quantoShape(checkpoint, name, rows, group), std::move(fields), bits,
+                                                   std::uint64_t(group), std::uint64_t(rows));
 }
 
 void take(Checkpoint& checkpoint, const TensorInfo& field, std::string_view end) {
