@@ -151,6 +151,12 @@ std::string_view endOf(std::string_view part, std::string_view layer) {
     return part.substr(moduleOf(part).size());
 }
 
+/// Whether a name says that its tensor describes codes.
+bool saysThatItDescribes(std::string_view name) {
+    constexpr std::string_view words[] = {"scale", "zero", "absmax", "amax", "codebook", "centroid", "lookup"};
+    return std::ranges::any_of(words, [&](std::string_view word) { return name.find(word) != name.npos; });
+}
+
 /// Whether the tensor holds the codes of a matrix, and not a mask or a table of places.
 bool areCodesOfMatrix(const TensorInfo& tensor) {
     const std::string_view name = tensor.name;
@@ -209,13 +215,30 @@ void addSiblings(Model& model, bool isQuantized, Groups& groups) {
         });
         if (isLarge || tensor.name.ends_with(".weight")) codesIn.erase(found);
     }
+    // Tables of integers lie beside matrices of values too: without settings a name must say that it describes codes.
+    if (!isQuantized) {
+        std::set<std::string, std::less<>> described;
+        for (const TensorInfo& tensor : model.tensors) {
+            const std::string_view name = tensor.name, module = moduleOf(name);
+            if (!isCodeType(tensor.dtype) && saysThatItDescribes(name.substr(module.size()))) described.emplace(module);
+        }
+        std::erase_if(codesIn, [&](const auto& one) {
+            const auto& codes = groups.find(one.second)->second.codes;
+            const bool areFloats = std::ranges::any_of(codes, [](const TensorInfo* tensor) {
+                return tensor->dtype == DType::F8_E4M3 || tensor->dtype == DType::F8_E5M2;
+            });
+            return !areFloats && !described.contains(one.first);
+        });
+    }
     std::set<std::string, std::less<>> decoded; // modules of layers that are decoded: the rest describes them as well
     for (const TensorInfo& tensor : model.tensors)
         if (tensor.derived && tensor.derived->parts().size() > 1 && tensor.name.ends_with(".weight"))
             decoded.emplace(moduleOf(tensor.name));
     for (TensorInfo& tensor : model.tensors) {
         const std::string_view name = tensor.name;
-        if (!tensor.derived && !name.ends_with("bias") && decoded.contains(moduleOf(name)))
+        const std::string_view end = name.substr(moduleOf(name).size());
+        if (!tensor.derived && !name.ends_with("bias") && decoded.contains(moduleOf(name)) &&
+            (tensor.shape.size() < 2 || saysThatItDescribes(end)))
             tensor.role = TensorRole::Part;
         const bool isOther = tensor.derived || tensor.packed || tensor.elements == 0 || name.ends_with("bias") ||
                              (isCodeType(tensor.dtype) && areCodesOfMatrix(tensor) && !partEnd(name));

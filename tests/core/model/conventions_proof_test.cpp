@@ -121,8 +121,7 @@ void ConventionsProofTest::strangersBesideShapes() {
     const auto chosen = openModel(path.toStdString(), {.as = "awq"});
     QVERIFY(chosen && (*chosen)->undecoded.empty() &&
             (*chosen)->find("model.layers.0.self_attn.q_proj.weight")->derived);
-    for (const Model* one : {model.get(), chosen->get()})
-        QVERIFY(one->find("model.layers.0.self_attn.q_proj.theta")->role == TensorRole::Part);
+    QVERIFY(model->find("model.layers.0.self_attn.q_proj.theta")->role == TensorRole::Part);
     Layer alone; // names without a module
     alone.fields = {{"W._data", "I8", "[4,16]", QByteArray(64, '\x11')},
                     {"W._scale", "F32", "[4,1]", QByteArray(16, '\x3c')},
@@ -314,10 +313,13 @@ void ConventionsProofTest::partsAreNoWeights() {
              warningsOf(*model).c_str());
     // A layer that is decoded has a part that its convention does not know.
     made = layerOf("auto_round", "model.layers.0.self_attn.q_proj.weight");
-    made.fields.push_back({"model.layers.0.self_attn.q_proj.rotation", "F32", "[4,4]", zeros(64)});
+    made.fields.push_back({"model.layers.0.self_attn.q_proj.zero_points_float", "F32", "[4,4]", zeros(64)});
     const auto decoded = opened(write(QTemporaryDir().path(), made));
     QVERIFY(decoded->find("model.layers.0.self_attn.q_proj.weight")->derived);
-    QVERIFY(decoded->find("model.layers.0.self_attn.q_proj.rotation")->role == TensorRole::Part);
+    QVERIFY(decoded->find("model.layers.0.self_attn.q_proj.zero_points_float")->role == TensorRole::Part);
+    // An adapter of its own is none.
+    made.fields.back() = {"model.layers.0.self_attn.q_proj.lora_A", "F32", "[4,4]", zeros(64)};
+    QVERIFY(opened(write(QTemporaryDir().path(), made))->find("model.layers.0.self_attn.q_proj.lora_A")->isWeight());
 }
 
 // As transformers' gemma quantization names an embedding.

@@ -24,6 +24,7 @@ private Q_SLOTS:
     void knownAndNotDecoded_data();
     void knownAndNotDecoded();
     void severalInAModule();
+    void tablesBesideValues();
     void decodesAsItsWriter_data();
     void decodesAsItsWriter();
     void rangesAreThoseOfTheWhole_data() { decodesAsItsWriter_data(); }
@@ -173,6 +174,17 @@ void ConventionsTest::knownAndNotDecoded_data() {
 }
 
 /// The warning names the convention, and no other convention takes these fields.
+/// Tables of integers beside matrices of values, in a checkpoint that does not say that it is quantized.
+void ConventionsTest::tablesBesideValues() {
+    QTemporaryDir at;
+    const auto file = madeFile("{" + entry("emb.ids", "U8", "[16,16]", "[0,256]") + "," +
+                                   entry("emb.values", "F32", "[2,64]", "[256,768]") + "}",
+                               zeros(768));
+    const auto model = openModel(put(at.path(), QStringLiteral("model.safetensors"), file).toStdString());
+    QVERIFY2(model, model ? "" : model.error().message.c_str());
+    QVERIFY((*model)->undecoded.empty() && (*model)->find("emb.values")->isWeight());
+}
+
 /// Two matrices of codes in one module: each has the scales that its name begins.
 void ConventionsTest::severalInAModule() {
     QTemporaryDir at;
