@@ -153,7 +153,7 @@ std::string_view endOf(std::string_view part, std::string_view layer) {
 
 /// Whether a name says that its tensor describes codes.
 bool saysThatItDescribes(std::string_view name) {
-    constexpr std::string_view words[] = {"scale", "zero", "absmax", "amax", "codebook", "centroid", "lookup"};
+    constexpr std::string_view words[] = {"scale", "zero", "max", "codebook", "centroid", "lookup"};
     return std::ranges::any_of(words, [&](std::string_view word) { return name.find(word) != name.npos; });
 }
 
@@ -217,18 +217,16 @@ void addSiblings(Model& model, bool isQuantized, Groups& groups) {
     }
     // Tables of integers lie beside matrices of values too: without settings a name must say that it describes codes.
     if (!isQuantized) {
-        std::set<std::string, std::less<>> described;
+        decltype(codesIn) described;
         for (const TensorInfo& tensor : model.tensors) {
             const std::string_view name = tensor.name, module = moduleOf(name);
-            if (!isCodeType(tensor.dtype) && saysThatItDescribes(name.substr(module.size()))) described.emplace(module);
+            const bool isFloatCode = tensor.dtype == DType::F8_E4M3 || tensor.dtype == DType::F8_E5M2;
+            if (!isFloatCode && (isCodeType(tensor.dtype) || !saysThatItDescribes(name.substr(module.size()))))
+                continue;
+            if (const auto found = codesIn.find(module); found != codesIn.end())
+                described.insert(codesIn.extract(found));
         }
-        std::erase_if(codesIn, [&](const auto& one) {
-            const auto& codes = groups.find(one.second)->second.codes;
-            const bool areFloats = std::ranges::any_of(codes, [](const TensorInfo* tensor) {
-                return tensor->dtype == DType::F8_E4M3 || tensor->dtype == DType::F8_E5M2;
-            });
-            return !areFloats && !described.contains(one.first);
-        });
+        codesIn = std::move(described);
     }
     std::set<std::string, std::less<>> decoded; // modules of layers that are decoded: the rest describes them as well
     for (const TensorInfo& tensor : model.tensors)
