@@ -194,7 +194,8 @@ void nameByModules(const std::map<std::string, std::string, std::less<>>& codesI
     }
 }
 
-/// Programs name what describes codes as they like. In a module whose only matrix is one of codes, all but the bias does.
+/// Programs name what describes codes as they like. In a module whose only matrix is one of codes, all but the bias does, if
+/// the settings say that layers are quantized, the codes are 8-bit floats, or a name says that its tensor describes codes.
 void addSiblings(Model& model, bool isQuantized, Groups& groups) {
     std::map<std::string, std::string, std::less<>> codesIn; // modules: the names of their groups
     std::set<std::string, std::less<>> several;              // modules with integers of more than one kind
