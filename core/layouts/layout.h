@@ -32,6 +32,12 @@ struct TakenTensor {
 /// The names of fields by which files of ours are read back: NAME.weight or NAME.packed, or NAME.codes.
 enum class OwnFields { None, Eformer, Native };
 
+/// Matrices whose names are equal without what the regular expression matches must have one spec.
+struct JoinedMatrices {
+    const char* regex;
+    bool mayStay = false; ///< but some of them may stay as they are
+};
+
 struct Layout {
     const char* id;
     const char* title;
@@ -76,9 +82,8 @@ struct Layout {
     /// Says where the layout stores another type or size than analysis counts: a sentence without its full stop, or "".
     /// Null: never.
     std::string (*remark)(const TensorInfo& tensor, const QuantSpec& spec) = nullptr;
-    /// Regular expressions: matrices whose names are equal without what one matches must have one spec, because readers
-    /// load them as one matrix.
-    std::span<const char* const> joins = {};
+    /// What readers demand, for instance because they load several matrices as one.
+    std::span<const JoinedMatrices> joins = {};
 };
 std::span<const Layout> layouts();
 const Layout* findLayout(std::string_view id);

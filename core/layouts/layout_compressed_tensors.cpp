@@ -260,7 +260,7 @@ Result<std::string> config(const Model& model, std::span<const TakenTensor> take
 }
 
 Result<void> holds(const TensorInfo& tensor) {
-    const auto linear = isNamedLinearWeight(tensor);
+    const auto linear = isTransformersLinear(tensor);
     return linear ? isNoConv1d(tensor, "compressed-tensors") : linear;
 }
 
@@ -274,7 +274,7 @@ std::string warns(std::span<const TakenTensor> taken) {
 }
 
 /// vLLM loads them as qkv_proj and gate_up_proj.
-constexpr const char* kFused[] = {"(?<![^.])(q|k|v)_proj(?![^.])", "(?<![^.])(gate|up)_proj(?![^.])"};
+constexpr JoinedMatrices kFused[] = {{"(?<![^.])(q|k|v)_proj(?![^.])"}, {"(?<![^.])(gate|up)_proj(?![^.])"}};
 
 } // namespace
 

@@ -67,7 +67,6 @@ bool isGateOfLinearAttention(std::string_view name) {
 }
 
 Result<void> holds(const TensorInfo& tensor) {
-    if (auto named = hasWeightName(tensor); !named) return named;
     if (isGateOfLinearAttention(tensor.name))
         return fail(
             "a gate of linear attention stays in its own dtype, because gptqmodel makes no quantized layer of it");
@@ -268,8 +267,8 @@ Result<std::string> config(const Model& model, std::span<const TakenTensor> take
     return nlohmann::ordered_json{{"quantization_config", std::move(json)}}.dump();
 }
 
-/// config() has one width and group for all.
-constexpr const char* kAllAlike[] = {".*"};
+/// config() has one width and group for all, and a list of those that stay.
+constexpr JoinedMatrices kAllAlike[] = {{.regex = ".*", .mayStay = true}};
 
 } // namespace
 

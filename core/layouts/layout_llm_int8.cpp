@@ -40,11 +40,6 @@ Result<OutputFields> fields(MeasuredTensor& tensor) {
                         .readType = DType::F32};
 }
 
-Result<void> holds(const TensorInfo& tensor) {
-    const auto linear = isBitsandbytesLinear(tensor);
-    return linear ? hasWeightName(tensor) : linear;
-}
-
 Result<std::string> config(const Model& model, std::span<const TakenTensor> taken) {
     return bitsandbytesConfig(model, taken, {});
 }
@@ -60,7 +55,7 @@ Layout llmInt8Layout() {
             .accepts = accepts,
             .fields = fields,
             .turnsConv1d = true,
-            .holds = holds,
+            .holds = isBitsandbytesLinear,
             .staysIn = transformersKeeps,
             .config = config,
             .dialect = &kLlmInt8Dialect,

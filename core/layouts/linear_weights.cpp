@@ -135,11 +135,6 @@ Result<void> hasWeightName(const TensorInfo& tensor) {
     return fail("its name does not end with .weight, as that of a layer's matrix does");
 }
 
-Result<void> isNamedLinearWeight(const TensorInfo& tensor) {
-    const auto named = hasWeightName(tensor);
-    return named ? isTransformersLinear(tensor) : named;
-}
-
 bool isExpertMatrix(std::string_view name) {
     constexpr std::string_view kExperts = ".experts.";
     const auto at = name.find(kExperts);
@@ -151,6 +146,7 @@ bool isExpertMatrix(std::string_view name) {
 
 Result<void> isTransformersLinear(const TensorInfo& tensor) {
     if (auto linear = isLinearWeight(tensor); !linear) return linear;
+    if (auto named = hasWeightName(tensor); !named) return named; // a matrix that the network multiplies by itself
     // _keep_in_fp32_modules of T5, mT5, UMT5, Pop2Piano and UDOP; the network reads the weight of this module itself.
     if (!tensor.name.ends_with(".DenseReluDense.wo.weight")) return {};
     return fail("transformers keeps this matrix of T5 in full precision");

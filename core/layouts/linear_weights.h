@@ -12,11 +12,9 @@ std::string_view moduleOf(std::string_view tensorName);
 Result<void> isLinearWeight(const TensorInfo& tensor);
 /// Fails if the name does not end with .weight.
 Result<void> hasWeightName(const TensorInfo& tensor);
-/// Both, and isTransformersLinear().
-Result<void> isNamedLinearWeight(const TensorInfo& tensor);
 /// The matrix of one of several experts: "layers.0.mlp.experts.3.down_proj.weight".
 bool isExpertMatrix(std::string_view tensorName);
-/// isLinearWeight(), and fails for what transformers keeps in full precision in every layout.
+/// isLinearWeight() and hasWeightName(), and fails for what transformers keeps in full precision in every layout.
 Result<void> isTransformersLinear(const TensorInfo& tensor);
 /// Layout::staysIn of loaders of transformers: matrices that a network uses in another way than as a linear layer.
 std::string transformersKeeps(const Model& model, const TensorInfo& tensor);

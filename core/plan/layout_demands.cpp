@@ -10,8 +10,8 @@ namespace {
 
 class Together {
 public:
-    Together(const Model& model, const StoredSizes& sizes, const PlanUnits& units)
-        : model_(model), sizes_(sizes), units_(units) {}
+    Together(const OptionRequest& request, const StoredSizes& sizes, const PlanUnits& units)
+        : model_(*request.model), locks_(request.locks), sizes_(sizes), units_(units) {}
 
     /// Puts the spec beside those that were added; "": the file can be described, or no unit takes the spec.
     std::string add(const QuantSpec& spec) {
@@ -34,6 +34,7 @@ private:
         const auto at = sizes_.find(spec);
         if (!at) return nullptr;
         for (std::size_t u = 0; u < units_.size(); ++u) {
+            if (const auto lock = units_.rule(u); lock && !locks_[*lock].spec) continue; // it stays as it is
             const TensorInfo* tensor = units_.tensors(u).front();
             const bool isUsed = std::ranges::any_of(taken_, [&](const TakenTensor& t) { return t.tensor == tensor; });
             if (!isUsed && sizes_.of(*at, *tensor).reason.empty()) return tensor;
@@ -42,6 +43,7 @@ private:
     }
 
     const Model& model_;
+    const std::vector<TensorRule>& locks_;
     const StoredSizes& sizes_;
     const PlanUnits& units_;
     std::vector<TakenTensor> taken_;
@@ -54,7 +56,7 @@ std::vector<std::string> refusedTogether(const OptionRequest& request, const Sto
                                          const PlanUnits& units) {
     std::vector<std::string> out(request.specs.size());
     if (!sizes.layout->config || units.size() < 2) return out;
-    Together together(*request.model, sizes, units);
+    Together together(request, sizes, units);
     for (const TensorRule& lock : request.locks)
         if (lock.spec) together.add(*lock.spec); // the user's own: if they differ, the export says so
     for (std::size_t s = 0; s < out.size(); ++s) out[s] = together.add(request.specs[s]);

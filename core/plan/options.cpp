@@ -53,7 +53,7 @@ public:
     }
 
     Result<void> make() {
-        auto units = unitsOf(request_, *sizes_.layout, out_.remarks);
+        auto units = unitsOf(request_, sizes_, out_.remarks);
         if (!units) return tl::unexpected(units.error());
         out_.units = std::move(*units);
         out_.fixedBytes = sizes_.bytes;
@@ -74,7 +74,7 @@ public:
         times_.addFixed(out_);
         remark(all);
         if (out_.units.size() == 0) {
-            const auto most = std::ranges::max_element(left_, {}, [](const auto& one) { return one.second.count; });
+            const auto most = std::ranges::max_element(left_, {}, [](const auto& one) { return one.second.tensors; });
             std::string why = most == left_.end() ? "" : "; the reason of most: " + most->first;
             if (!out_.untimedSpecs.empty()) why += " " + howToMeasure();
             while (why.ends_with('.')) why.pop_back();
@@ -191,6 +191,7 @@ private:
         if (options.empty()) {
             Left& left = left_[refused.empty() ? std::string() : refused.front().reason];
             if (left.count++ == 0) left.first = out_.units.name(unit);
+            left.tensors += out_.units.tensors(unit).size();
         } else
             put(unit, options, refused);
         return !options.empty();
@@ -250,7 +251,7 @@ private:
     std::vector<QRegularExpression> limits_; ///< of the request
     struct Left {
         std::string first; ///< name of a unit
-        std::size_t count = 0;
+        std::size_t count = 0, tensors = 0;
     };
     std::map<std::string, Left> left_;                     ///< units that no spec fits, by the reason
     std::vector<std::pair<std::size_t, Refusal>> refused_; ///< of each spec: units, the first reason

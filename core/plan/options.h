@@ -58,7 +58,7 @@ struct OptionRequest {
     /// Rules for tensors that the plan does not decide. The first that matches wins.
     std::vector<TensorRule> locks;
     /// Regular expressions. Tensors whose names are equal without what the expression matches get one spec:
-    /// "(q|k|v)_proj" joins the three of each layer. Layout::joins and Layout::keeps come in by themselves, and so do
+    /// "(q|k|v)_proj" joins the three of each layer. Layout::joins comes in by itself, and so do
     /// tensors that are one and the same stored data.
     std::vector<std::string> groups;
     std::vector<SizeLimit> limits = {};

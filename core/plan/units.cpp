@@ -3,11 +3,11 @@
 
 #include "core/base/text.h"
 #include "core/base/wide_text.h"
-#include "core/export/rule_book.h"
 
 #include <QRegularExpression>
 #include <algorithm>
 #include <fmt/format.h>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <set>
@@ -30,24 +30,34 @@ Result<QRegularExpression> compiled(const std::string& text, const char* what) {
     return regex;
 }
 
-Result<std::vector<QRegularExpression>> groupsOf(const OptionRequest& request, const Layout& layout) {
-    auto texts = request.groups;
-    texts.insert(texts.begin(), layout.joins.begin(), layout.joins.end()); // what readers demand comes first
-    std::vector<QRegularExpression> out;
-    for (const auto& text : texts) {
-        auto regex = compiled(text, "group");
+struct Group {
+    QRegularExpression names;
+    bool mayStay = false; ///< see JoinedMatrices
+};
+
+Result<std::vector<Group>> groupsOf(const OptionRequest& request, const Layout& layout) {
+    std::vector<JoinedMatrices> all(layout.joins.begin(), layout.joins.end()); // what readers demand comes first
+    for (const std::string& text : request.groups) all.push_back({text.c_str()});
+    std::vector<Group> out;
+    for (const JoinedMatrices& one : all) {
+        auto regex = compiled(one.regex, "group");
         if (!regex) return tl::unexpected(regex.error());
-        out.push_back(std::move(*regex));
+        out.push_back({std::move(*regex), one.mayStay});
     }
     return out;
 }
 
+/// Whether a tensor stays as it is, and who says so.
+enum class Stays { No, ByLock, InLayout };
+
 /// The name without what the first matching group expression matches; the name itself where none does.
-std::string groupKey(const std::string& name, const std::vector<QRegularExpression>& groups) {
-    if (groups.empty()) return name;
+std::string groupKey(const std::string& name, const std::vector<Group>& groups, Stays stays) {
+    if (groups.empty() || stays == Stays::InLayout) return name;
     QString text = wideText(name);
-    for (std::size_t i = 0; i < groups.size(); ++i)
-        if (text.contains(groups[i])) return fmt::format("{}\n{}", i, text.remove(groups[i]).toStdString());
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+        if (stays == Stays::ByLock && groups[i].mayStay) continue;
+        if (text.contains(groups[i].names)) return fmt::format("{}\n{}", i, text.remove(groups[i].names).toStdString());
+    }
     return name;
 }
 
@@ -67,10 +77,10 @@ public:
         for (std::size_t i = 1; i < stored.size(); ++i)
             if (data(stored[i - 1]) == data(stored[i])) shared_.insert({stored[i - 1], stored[i]});
     }
-    std::size_t of(const TensorInfo& tensor, const std::vector<QRegularExpression>& groups, std::size_t next) {
+    std::size_t of(const TensorInfo& tensor, const std::vector<Group>& groups, Stays stays, std::size_t next) {
         const bool isShared = shared_.contains(&tensor);
         if (groups.empty() && !isShared) return next; // no other tensor has its name
-        const auto [place, isNew] = byKey_.emplace(groupKey(tensor.name, groups), next);
+        const auto [place, isNew] = byKey_.emplace(groupKey(tensor.name, groups, stays), next);
         if (!isShared) return place->second;
         const auto [tied, isFirst] =
             byData_.emplace(std::tuple(tensor.file, tensor.offset, tensor.bytes), place->second);
@@ -87,14 +97,14 @@ private:
 std::string textOf(const TensorRule& rule) { return rule.regex + '=' + (rule.spec ? specText(*rule.spec) : "keep"); }
 
 /// Of each tensor the number of its unit, before locks.
-std::vector<std::uint32_t> placesOf(const std::vector<const TensorInfo*>& tensors,
-                                    const std::vector<QRegularExpression>& groups) {
+std::vector<std::uint32_t> placesOf(const std::vector<const TensorInfo*>& tensors, const std::vector<Group>& groups,
+                                    const std::function<Stays(const TensorInfo&)>& stays) {
     std::vector<std::uint32_t> out;
     out.reserve(tensors.size());
     TiedPlaces places(tensors);
     std::size_t units = 0;
     for (const TensorInfo* tensor : tensors) {
-        const std::size_t place = places.of(*tensor, groups, units);
+        const std::size_t place = places.of(*tensor, groups, groups.empty() ? Stays::No : stays(*tensor), units);
         out.push_back(std::uint32_t(place));
         units = std::max(units, place + 1);
     }
@@ -131,15 +141,14 @@ std::optional<std::size_t> PlanUnits::rule(std::size_t unit) const {
     return lock == 0 ? std::nullopt : std::optional<std::size_t>(lock - 1);
 }
 
-Result<void> PlanUnits::setLocks(const std::vector<TensorRule>& rules, std::vector<std::string>& remarks) {
-    if (rules.empty()) return {};
-    const auto book = RuleBook::of(rules);
-    if (!book) return tl::unexpected(book.error());
+void PlanUnits::setLocks(const RuleBook& book, std::vector<std::string>& remarks) {
+    const std::vector<TensorRule>& rules = book.rules();
+    if (rules.empty()) return;
     std::vector<std::uint32_t> locks; // of each tensor, as lockOf_
     locks.reserve(tensors_.size());
     for (const TensorInfo* tensor : tensors_) {
-        const TensorRule* rule = book->first(tensor->name);
-        locks.push_back(rule ? std::uint32_t(rule - book->rules().data()) + 1 : 0);
+        const TensorRule* rule = book.first(tensor->name);
+        locks.push_back(rule ? std::uint32_t(rule - rules.data()) + 1 : 0);
     }
     std::vector<std::uint32_t> first{0}, lockOf;
     for (std::size_t u = 0; u < size(); ++u) {
@@ -160,7 +169,6 @@ Result<void> PlanUnits::setLocks(const std::vector<TensorRule>& rules, std::vect
     lockOf_ = RareValues<std::uint32_t>(size());
     for (std::size_t u = 0; u < size(); ++u) lockOf_.set(u, lockOf[u]);
     for (const TensorRule& rule : rules) lockTexts_.push_back(textOf(rule));
-    return {};
 }
 
 void PlanUnits::keepOnly(const std::vector<bool>& wanted) {
@@ -176,16 +184,25 @@ void PlanUnits::keepOnly(const std::vector<bool>& wanted) {
     first_.resize(units + 1), tensors_.resize(end);
 }
 
-Result<PlanUnits> unitsOf(OptionRequest& request, const Layout& layout, std::vector<std::string>& remarks) {
-    const auto groups = groupsOf(request, layout);
+Result<PlanUnits> unitsOf(OptionRequest& request, const StoredSizes& sizes, std::vector<std::string>& remarks) {
+    const auto groups = groupsOf(request, *sizes.layout);
     if (!groups) return tl::unexpected(groups.error());
     for (const TensorRule& lock : request.locks)
         if (auto regex = compiled(lock.regex, "lock"); !regex) return tl::unexpected(regex.error());
     for (const SizeLimit& limit : request.limits)
         if (auto regex = compiled(limit.regex, "limit"); !regex) return tl::unexpected(regex.error());
-    const auto places = placesOf(request.tensors, *groups);
+    const auto book = RuleBook::of(request.locks);
+    if (!book) return tl::unexpected(book.error());
+    std::vector<std::size_t> specs;
+    for (const QuantSpec& spec : request.specs) specs.push_back(*sizes.find(spec));
+    const auto places = placesOf(request.tensors, *groups, [&](const TensorInfo& tensor) {
+        const TensorRule* lock = book->first(tensor.name);
+        if (lock && !lock->spec) return Stays::ByLock;
+        const bool isKept = std::ranges::all_of(specs, [&](std::size_t at) { return sizes.of(at, tensor).stays; });
+        return isKept ? Stays::InLayout : Stays::No;
+    });
     PlanUnits units(std::exchange(request.tensors, {}), places);
-    if (auto done = units.setLocks(request.locks, remarks); !done) return tl::unexpected(done.error());
+    units.setLocks(*book, remarks);
     return units;
 }
 

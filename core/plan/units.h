@@ -3,7 +3,8 @@
 // Which tensors get one spec together, and what decides for them.
 
 #include "core/base/rare_values.h"
-#include "core/layouts/layout.h"
+#include "core/export/rule_book.h"
+#include "core/plan/sizes.h"
 
 namespace qs::plan {
 
@@ -27,8 +28,8 @@ public:
     std::optional<std::size_t> rule(std::size_t unit) const;
 
     /// A lock of one tensor is one of its whole unit. Where the locks of a unit's tensors say different specs, each tensor
-    /// becomes a unit of its own, and `remarks` gets a sentence. Called once. Error: a lock is no regular expression.
-    Result<void> setLocks(const std::vector<TensorRule>& rules, std::vector<std::string>& remarks);
+    /// becomes a unit of its own, and `remarks` gets a sentence. Called once.
+    void setLocks(const RuleBook& rules, std::vector<std::string>& remarks);
     void keepOnly(const std::vector<bool>& wanted); ///< removes the other units
 
 private:
@@ -38,8 +39,8 @@ private:
     std::vector<std::string> lockTexts_{""};
 };
 
-/// With the locks of the request, whose list of tensors it takes away. `remarks`: see PlanUnits::setLocks(). Errors: an
-/// expression that is none.
-Result<PlanUnits> unitsOf(OptionRequest& request, const Layout& layout, std::vector<std::string>& remarks);
+/// With the locks of the request, whose list of tensors it takes away. What the layout keeps under every spec is of no
+/// group. `sizes` have all specs of the request. `remarks`: see PlanUnits::setLocks(). Errors: an expression that is none.
+Result<PlanUnits> unitsOf(OptionRequest& request, const StoredSizes& sizes, std::vector<std::string>& remarks);
 
 } // namespace qs::plan

@@ -132,7 +132,7 @@ const RecipeFormat kAutoRoundRecipes = {
     .recognises = isAutoRoundRecipe,
     .read = readAutoRoundRecipe,
     .write = writeAutoRoundRecipe,
-    .takes = [](const TensorInfo& tensor, const std::string&) { return isNamedLinearWeight(tensor); },
+    .takes = [](const TensorInfo& tensor, const std::string&) { return isTransformersLinear(tensor); },
 };
 
 } // namespace qs

@@ -100,7 +100,7 @@ const RecipeFormat kBitsandbytesRecipes = {
     .recognises = isBnbRecipe,
     .read = readBnbRecipe,
     .write = writeBnbRecipe,
-    .takes = [](const TensorInfo& tensor, const std::string&) { return isNamedLinearWeight(tensor); },
+    .takes = [](const TensorInfo& tensor, const std::string&) { return isTransformersLinear(tensor); },
 };
 
 } // namespace qs

@@ -124,7 +124,7 @@ const RecipeFormat kHfQuantConfigRecipes = {
     .recognises = isHfQuantConfig,
     .read = readHfQuantConfig,
     .write = writeHfQuantConfig,
-    .takes = [](const TensorInfo& tensor, const std::string&) { return isNamedLinearWeight(tensor); },
+    .takes = [](const TensorInfo& tensor, const std::string&) { return isTransformersLinear(tensor); },
 };
 
 } // namespace qs

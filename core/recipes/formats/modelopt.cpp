@@ -262,7 +262,7 @@ const RecipeFormat kModelOptRecipes = {
     .recognises = isModelOptRecipe,
     .read = readModelOptRecipe,
     .write = writeModelOptRecipe,
-    .takes = [](const TensorInfo& tensor, const std::string&) { return isNamedLinearWeight(tensor); },
+    .takes = [](const TensorInfo& tensor, const std::string&) { return isTransformersLinear(tensor); },
 };
 
 } // namespace qs

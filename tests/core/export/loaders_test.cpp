@@ -4,6 +4,7 @@
 #include "tests/core/export/made_export.h"
 #include "tests/support/test_program.h"
 
+#include <QDir>
 #include <QFile>
 #include <nlohmann/json.hpp>
 
@@ -16,6 +17,7 @@ private Q_SLOTS:
     void rowsAreTrue();
     void certificateSaysItsCells_data();
     void certificateSaysItsCells();
+    void quantizedModulesAreLayers();
 };
 
 /// Every row names a layout and specs that exist, and every layout for other programs has rows.
@@ -75,6 +77,26 @@ void LoadersTest::certificateSaysItsCells() {
     const auto own = exportModel(*model, request("int8", "native", outputs.filePath(QStringLiteral("native"))), Job{});
     QVERIFY2(own.has_value(), own ? "" : own.error().message.c_str());
     QVERIFY(!nlohmann::json::parse(certificateText(own->certificate)).contains("loaders"));
+}
+
+/// A loader makes quantized modules of layers. A matrix that a network multiplies by itself is no module, so its name does
+/// not end with .weight, as that of the projector of Gemma 3.
+void LoadersTest::quantizedModulesAreLayers() {
+    std::size_t held = 0, parameters = 0;
+    const QDir networks(QStringLiteral("tests/data/eval"));
+    for (const QString& name : networks.entryList(QDir::Dirs | QDir::NoDotAndDotDot)) {
+        const auto model = openModel(networks.filePath(name).toStdString());
+        if (!model) continue; // only other files
+        for (const Layout& layout : layouts())
+            for (const TensorInfo& tensor : (*model)->tensors) {
+                if (!layout.config || !layout.holds(tensor)) continue;
+                ++held;
+                QVERIFY2(tensor.name.ends_with(".weight"), qPrintable(name + QString::fromStdString(tensor.name)));
+            }
+        for (const TensorInfo& tensor : (*model)->tensors)
+            parameters += tensor.shape.size() == 2 && !tensor.name.ends_with(".weight");
+    }
+    QVERIFY(held > 1000 && parameters > 0);
 }
 
 QS_TEST(LoadersTest)

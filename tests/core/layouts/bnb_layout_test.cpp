@@ -53,7 +53,7 @@ private Q_SLOTS:
     void warnsOfRowsThatAreNoWholeBlocks() {
         const auto said = [](std::int64_t columns, const char* spec) {
             TensorInfo tensor;
-            tensor.name = "w", tensor.shape = {32, columns};
+            tensor.name = "w.weight", tensor.shape = {32, columns};
             const TakenTensor taken{&tensor, std::make_shared<const QuantSpec>(*parseSpec(spec))};
             return findLayout("bnb")->warns({&taken, 1});
         };
@@ -90,31 +90,31 @@ void BnbLayoutTest::decodes() {
     const QuantSpec parsed = *parseSpec(spec.toStdString());
     const auto n = std::size_t(rows * columns);
     const QTemporaryDir folder;
-    const auto model = opened(folder, {made("w", DType::F32, {rows, columns}, wavyWithZeros(n))});
+    const auto model = opened(folder, {made("w.weight", DType::F32, {rows, columns}, wavyWithZeros(n))});
     const std::string path = folder.filePath(QStringLiteral("out.safetensors")).toStdString();
     const auto done = quantizeModel(*model, {parsed, {}, "bnb", path}, Job{});
     QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
     const auto header = openSafetensors(path); // reads the stored fields, not the layers
     QVERIFY(header.has_value());
     const Model& file = **header;
-    const TensorInfo* weight = file.find("w");
+    const TensorInfo* weight = file.find("w.weight");
     QVERIFY(weight && weight->dtype == DType::U8);
     QCOMPARE(weight->shape, (std::vector<std::int64_t>{std::int64_t((n + 1) / 2), 1}));
-    const auto expected = materialize(*quantizeTensor(*model->view(*model->find("w")), parsed, Job{}));
-    const auto decoded = decodedByMap(file, "w", n, parsed.blockSize());
+    const auto expected = materialize(*quantizeTensor(*model->view(*model->find("w.weight")), parsed, Job{}));
+    const auto decoded = decodedByMap(file, "w.weight", n, parsed.blockSize());
     QVERIFY(decoded == expected);
-    if (n % 2) QCOMPARE(int(valuesOf<std::uint8_t>(file, "w").back() & 15), parsed.format == "nf4" ? 7 : 0);
+    if (n % 2) QCOMPARE(int(valuesOf<std::uint8_t>(file, "w.weight").back() & 15), parsed.format == "nf4" ? 7 : 0);
 }
 
 /// The bytes must equal json.dumps() of QuantState.as_dict().
 void BnbLayoutTest::stateIsPythons() {
     const QTemporaryDir folder;
     const std::vector<std::uint16_t> ones(4 * 128, 0x3f80);
-    const auto model = opened(folder, {made("w", DType::BF16, {4, 128}, ones)});
+    const auto model = opened(folder, {made("w.weight", DType::BF16, {4, 128}, ones)});
     const auto textOf = [&](const char* spec) {
         const std::string path = folder.filePath(QStringLiteral("out.safetensors")).toStdString();
         if (!quantizeModel(*model, {*parseSpec(spec), {}, "bnb", path}, Job{})) return std::string();
-        const auto state = valuesOf<char>(**openSafetensors(path), "w.quant_state.bitsandbytes__nf4");
+        const auto state = valuesOf<char>(**openSafetensors(path), "w.weight.quant_state.bitsandbytes__nf4");
         return std::string(state.begin(), state.end());
     };
     QCOMPARE(textOf("nf4:dialect=bnb"),

@@ -26,6 +26,7 @@ private Q_SLOTS:
     void aLockIsOneOfItsWholeGroup();
     void limitsOfRoles();
     void layoutsDemandGroups();
+    void everyLayoutPlansWhatItQuantizes();
     void whatOneFileCannotHold();
     void oneDataIsOneUnit();
     void theFrontierIsTheBest();
@@ -198,10 +199,48 @@ void PlanTest::layoutsDemandGroups() {
             if (tensors.front()->name.find("q_proj") != std::string::npos) QCOMPARE(tensors.size(), inUnit);
         }
     }
-    // Readers of gptq know one width for all.
-    request.layout = "gptq";
-    const auto options = sizedOptions(request, lossesOf(request));
-    if (options) QVERIFY(options->units.size() == 1);
+    // Readers of gptq know one width for all that is quantized; the head and the embedding stay.
+    request.layout = "gptq", request.specs.clear();
+    for (const char* spec : {"int4:block=32:scaletype=f16", "int8:block=32:scaletype=f16"})
+        request.specs.push_back(parseSpec(spec).value());
+    const plan::Options alike = optionsOf(request);
+    QCOMPARE(alike.units.size(), std::size_t(1));
+    QCOMPARE(alike.of[0].size(), std::size_t(2));
+    const std::size_t all = alike.units.tensors(0).size();
+    request.locks = {{"layers\\.0\\.", {}}}; // a list of what stays is in its configuration
+    const plan::Options locked = optionsOf(request);
+    QVERIFY(!locked.units.lock(0).empty() && locked.units.lock(locked.units.size() - 1).empty());
+    QVERIFY(locked.units.tensors(locked.units.size() - 1).size() < all);
+    QVERIFY(locked.isEverywhere(0) && locked.isEverywhere(1));
+}
+
+/// A plan in a layout has the weights that an export in this layout quantizes under any of the specs.
+void PlanTest::everyLayoutPlansWhatItQuantizes() {
+    auto request = requestOf(sampleModel());
+    std::size_t planned = 0;
+    for (const Layout& layout : layouts())
+        for (const char* spec :
+             {"nf4:block=32", "int8:scale=channel", "int4:block=32:scaletype=f16", "nf4:block=64:dialect=bnb",
+              "int8:dialect=bnb", "int4:block=32:dialect=mlx", "q8_0", "int8:scale=tensor"}) {
+            request.layout = layout.id, request.specs = {parseSpec(spec).value()};
+            QuantizeRequest export_;
+            export_.layout = layout.id, export_.spec = request.specs.front();
+            const auto written = planExport(*request.model, export_);
+            if (!written || !written->problem.empty()) continue;
+            std::uint64_t quantized = 0;
+            for (const PlannedTensor& row : written->tensors)
+                if (row.becomes == Becomes::Quantized) quantized += row.elements;
+            const Objective& objective = objectives().front();
+            const auto losses = objective.measure(
+                objective, {request.model, request.tensors, request.specs, {}, false, &layout}, Job());
+            QVERIFY(losses);
+            const auto options = sizedOptions(request, *losses);
+            QVERIFY2(options, qPrintable(QString::fromStdString(fmt::format("{} {}", layout.id, spec))));
+            QVERIFY2(options->matched == quantized,
+                     qPrintable(QString::fromStdString(fmt::format("{} {}", layout.id, spec))));
+            ++planned;
+        }
+    QVERIFY(planned > layouts().size());
 }
 
 /// bitsandbytes has one 4-bit type for a model: the first one counts, or that of a lock; only its block may differ.
