@@ -30,7 +30,9 @@ namespace {
 
 constexpr double kBelongs = -6;   ///< correlation x sqrt(n) of scales that belong to their codes is below
 constexpr double kForeign = -2.5; ///< that of scales that do not is above
-constexpr double kRowsBelong = -4, kClear = -0.15; ///< the same of whole rows; and the correlation itself
+/// The same of whole rows, and the correlation itself. Rows of one layer alone may be of such different sizes that they say
+/// nothing, as in the first layers of a network: these are above.
+constexpr double kRowsBelong = -6, kClear = -0.3;
 constexpr double kFewestGroups = 64;
 constexpr double kAlikeScales = 1.5;     ///< times the deviation of scales of uniform values: below, scales say nothing
 constexpr double kScaleRounding = 0.004; ///< largest error of ln scale in 16 bits, relative to uniform values
@@ -53,7 +55,7 @@ std::vector<double> centred(std::vector<double> values, std::size_t perRow) {
             for (std::size_t i = 0; i < length; ++i) values[line * lineStep + i * step] -= mean;
         }
     };
-    if (perRow >= 4) level(rows, perRow, perRow, 1);
+    if (perRow >= 2) level(rows, perRow, perRow, 1);
     level(perRow, rows, 1, perRow);
     return values;
 }
