@@ -47,12 +47,6 @@ bool isPowerOf4(std::uint64_t n) { return n >= 4 && (n & (n - 1)) == 0 && __buil
 /// A code of 4 bits as a signed number.
 int signedNibble(unsigned nibble) { return nibble < 8 ? int(nibble) : int(nibble) - 16; }
 
-/// Index of a scale in tiles of 128 rows x 4 columns, as cuBLAS wants them. `wide`: columns of all tiles.
-std::uint64_t tiledIndex(std::uint64_t row, std::uint64_t column, std::uint64_t wide) {
-    const std::uint64_t tile = row / 128 * (wide / 4) + column / 4;
-    return tile * 512 + row % 32 * 16 + row % 128 / 32 * 4 + column % 4;
-}
-
 /// A layer that is decoded row by row, and then maybe rotated.
 class ComfyLayer : public Layer {
 public:

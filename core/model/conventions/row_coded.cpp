@@ -91,16 +91,39 @@ private:
     }
     std::uint64_t byteOf(std::uint64_t column) const { return bitOf(column) / 8; }
 
+    /// Rows of scales in a matrix.
+    std::uint64_t scaleRows() const { return (matrixRows_ + coding_.rowsPerScale - 1) / coding_.rowsPerScale; }
+
+    /// The elements of a field for all groups of a row of scales. `read`: a run of elements.
+    template<class Read> auto ofRow(std::uint64_t scaleRow, Read read) const {
+        const auto groups = std::size_t(groups_);
+        if (coding_.scaleOrder == ScaleOrder::Rows) return read(scaleRow * groups_, groups);
+        const std::uint64_t rows = scaleRows();
+        const bool isTiled = coding_.scaleOrder == ScaleOrder::Tiles;
+        const std::size_t run = isTiled ? 4 : 1;
+        decltype(read(0, run)) out;
+        for (std::size_t g = 0; g < groups; g += run) {
+            const auto part = read(isTiled ? tiledIndex(scaleRow, g, (groups_ + 3) / 4 * 4)
+                                           : (scaleRow / rows * groups_ + g) * rows + scaleRow % rows,
+                                   std::min(run, groups - g));
+            out.insert(out.end(), part.begin(), part.end());
+        }
+        return out;
+    }
+
     void loadScales(std::uint64_t row, RowScales& into) const {
-        const std::uint64_t perMatrix = (matrixRows_ + coding_.rowsPerScale - 1) / coding_.rowsPerScale;
-        const std::uint64_t scaleRow = row / matrixRows_ * perMatrix + row % matrixRows_ / coding_.rowsPerScale;
+        const std::uint64_t scaleRow = row / matrixRows_ * scaleRows() + row % matrixRows_ / coding_.rowsPerScale;
+        const auto floatsOf = [&](const Field& of) {
+            return ofRow(scaleRow, [&](std::uint64_t at, std::size_t n) { return of.floats(at, n); });
+        };
         const auto groups = std::size_t(groups_);
         if (scaleRow != into.row) {
             into.row = scaleRow;
             if (coding_.scaleCoding == ScaleCoding::Plain) {
-                into.scales = field(1).floats(scaleRow * groups_, groups);
+                into.scales = floatsOf(field(1));
             } else {
-                const auto codes = field(1).octets(scaleRow * groups_, groups);
+                const auto codes =
+                    ofRow(scaleRow, [&](std::uint64_t at, std::size_t n) { return field(1).octets(at, n); });
                 into.scales.resize(groups);
                 for (std::size_t g = 0; g < groups; ++g)
                     into.scales[g] = coding_.scaleCoding == ScaleCoding::E8m0 ? e8m0(codes[g]) : e4m3Levels()[codes[g]];
@@ -111,10 +134,8 @@ private:
                 const float global = all.floats(at, 1)[0] / coding_.globalDivisor;
                 for (float& scale : into.scales) scale = coding_.globalMultiplies ? scale * global : scale / global;
             }
-            if (coding_.biases >= 0)
-                into.biases = field(std::size_t(coding_.biases)).floats(scaleRow * groups_, groups);
-            if (coding_.zeros >= 0 && coding_.zeroBits == 0)
-                into.zeros = field(std::size_t(coding_.zeros)).floats(scaleRow * groups_, groups);
+            if (coding_.biases >= 0) into.biases = floatsOf(field(std::size_t(coding_.biases)));
+            if (coding_.zeros >= 0 && coding_.zeroBits == 0) into.zeros = floatsOf(field(std::size_t(coding_.zeros)));
         }
         if (coding_.zeroBits > 0 && row != into.zeroRow) {
             into.zeroRow = row;
@@ -224,6 +245,15 @@ private:
 } // namespace
 
 std::int64_t groupsOf(std::int64_t columns, std::int64_t group) { return (columns + group - 1) / group; }
+
+std::uint64_t tiledIndex(std::uint64_t row, std::uint64_t column, std::uint64_t wide) {
+    const std::uint64_t tile = row / 128 * (wide / 4) + column / 4;
+    return tile * 512 + row % 32 * 16 + row % 128 / 32 * 4 + column % 4;
+}
+
+std::int64_t tiledScales(std::int64_t rows, std::int64_t columns) {
+    return groupsOf(rows, 128) * 128 * groupsOf(columns, 4) * 4;
+}
 
 std::shared_ptr<const Layer> rowCodedLayer(RowCoding coding) {
     return std::make_shared<const RowCodedLayer>(std::move(coding));

@@ -12,6 +12,15 @@ namespace qs {
 /// Plain: in the dtype of the tensor; E8m0: bytes 2^(code - 127); E4m3: bytes that are 8-bit floats.
 enum class ScaleCoding { Plain, E8m0, E4m3 };
 
+/// How scales, and zero points and biases, follow each other. Rows: [rows, groups]; Columns: [groups, rows] of each matrix;
+/// Tiles: see tiledIndex(), of the rows of all matrices.
+enum class ScaleOrder { Rows, Columns, Tiles };
+
+/// Index of a scale in tiles of 128 rows x 4 columns, as cuBLAS wants them. `wide`: columns of all tiles.
+std::uint64_t tiledIndex(std::uint64_t row, std::uint64_t column, std::uint64_t wide);
+/// Number of scales in such tiles.
+std::int64_t tiledScales(std::int64_t rows, std::int64_t columns);
+
 struct RowCoding {
     const char* type;
     std::string description;
@@ -32,6 +41,7 @@ struct RowCoding {
     std::uint64_t group = 0;        ///< number of columns that share a scale
     std::uint64_t rowsPerScale = 1; ///< number of rows that share a scale
     ScaleCoding scaleCoding = ScaleCoding::Plain;
+    ScaleOrder scaleOrder = ScaleOrder::Rows;
     /// Indices into `fields`, or -1; `global` is one value, or one for each matrix, that divides all scales.
     int zeros = -1, biases = -1, global = -1;
     bool globalMultiplies = false; ///< true: `global` multiplies the scales

@@ -15,6 +15,9 @@
 namespace qs {
 namespace {
 
+/// Attributes of tensor classes that say how their values are computed.
+constexpr std::string_view kSubclassSettings[] = {"block_size", "orig_dtype", "elem_dtype", "is_swizzled_scales"};
+
 using Ref = Pickle::Ref;
 using Kind = Pickle::Kind;
 
@@ -243,7 +246,7 @@ private:
         const auto dot = name.rfind('.');
         const std::string stem = dot == name.npos ? "_" + name : name.substr(0, dot + 1) + "_" + name.substr(dot + 1);
         nlohmann::json data;
-        data["dtype"]["_data"] = dtype.substr(dtype.rfind('.') + 1);
+        data["dtype"]["_data"] = lastPart(dtype);
         const auto pairs = p_.pairs(state);
         for (std::size_t i = 0; i + 1 < pairs.size(); i += 2) {
             const auto key = textOf(pairs[i]);
@@ -257,16 +260,28 @@ private:
                 const bool ok = visitRebuilt(function, object.args, place);
                 partName_.clear();
                 if (!ok) return false;
-            } else if (*key == "block_size") {
-                data["block_size"] = sizesOf(value);
+            } else if (std::ranges::find(kSubclassSettings, *key) != std::end(kSubclassSettings)) {
+                data[*key] = settingOf(value);
             }
         }
-        const nlohmann::json all = {{"_type", className.substr(className.rfind('.') + 1)}, {"_data", data}};
+        const nlohmann::json all = {{"_type", lastPart(className)}, {"_data", data}};
         std::string text = all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
         if (!take(256 + name.size() + text.size())) return false;
         out_.metadata[name] = std::move(text);
         return true;
     }
+    /// As torchao's metadata says it; null: a value of another kind.
+    nlohmann::json settingOf(Ref value) const {
+        switch (p_.kind(value)) {
+        case Kind::Bool: return p_.number(value) != 0;
+        case Kind::Int: return countOf(value).value_or(0);
+        case Kind::Class: return {{"_data", lastPart(p_.className(value))}};
+        case Kind::List:
+        case Kind::Tuple: return sizesOf(value);
+        default: return nullptr;
+        }
+    }
+    static std::string lastPart(const std::string& name) { return name.substr(name.rfind('.') + 1); }
     /// The whole numbers of a list or tuple, at most as many as a shape has.
     std::vector<std::uint64_t> sizesOf(Ref value) const {
         std::vector<std::uint64_t> out;

@@ -286,9 +286,9 @@ void ConventionsProofTest::notDecodedIsNoFault() {
 
 /// Classes of torchao that are not decoded. Their parts are not named after their layer.
 void ConventionsProofTest::noLayerIsListedTwice() {
-    const auto model = opened(QStringLiteral(QS_TEST_DATA "/undecoded/torchao_mx"));
+    const auto model = opened(QStringLiteral(QS_TEST_DATA "/undecoded/torchao_later"));
     QCOMPARE(model->undecoded.size(), std::size_t(2));
-    for (const auto& [index, name, parts] : {std::tuple(0, "mx", 2), std::tuple(1, "nv", 3)}) {
+    for (const auto& [index, name, parts] : {std::tuple(0, "mx8", 2), std::tuple(1, "nv_tiles", 3)}) {
         const UndecodedLayer& layer = model->undecoded[std::size_t(index)];
         QCOMPARE(layer.name, std::string(name));
         QCOMPARE(layer.parts.size(), std::size_t(parts));

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes torchao_linear, torchao_pickle, quanto_linear and ../undecoded/torchao_mx: small layers that torchao and optimum-quanto quantize, store and decode.
+"""Writes torchao_linear, torchao_pickle, torchao_blocks, torchao_blocks_pickle, quanto_linear and ../undecoded/torchao_later: small layers that
+torchao and optimum-quanto quantize, store and decode.
 
-    python make_torch.py [FOLDER]   # torch, torchao, optimum-quanto, safetensors
+    python make_torch.py [FOLDER [FUNCTION...]]   # torch, torchao, optimum-quanto, safetensors
 """
 import hashlib
 import json
@@ -14,10 +15,10 @@ from optimum.quanto import quantize as quantize_quanto
 from optimum.quanto import quantization_map
 from optimum.quanto.tensor.packed import PackedTensor
 from safetensors.torch import save_file
-from torchao.prototype.mx_formats.inference_workflow import NVFP4WeightOnlyConfig
 from torchao.prototype.mx_formats.mx_tensor import MXTensor
+from torchao.prototype.mx_formats.nvfp4_tensor import NVFP4Tensor
 from torchao.prototype.safetensors.safetensors_support import flatten_tensor_state_dict
-from torchao.quantization import Float8WeightOnlyConfig, Int8WeightOnlyConfig, IntxWeightOnlyConfig, PerGroup, PerTensor, quantize_
+from torchao.quantization import Float8WeightOnlyConfig, Int4Tensor, Int8WeightOnlyConfig, IntxWeightOnlyConfig, PerGroup, PerTensor, quantize_
 
 
 
@@ -92,18 +93,61 @@ def quanto():
     print({k: (str(v.dtype), tuple(v.shape)) for k, v in tensors.items()})
 
 
-def torchao_mx():
-    """Classes that are not decoded: no values."""
-    folder = root.parent / "undecoded" / "torchao_mx"
+def torchao_blocks():
+    """Int4Tensor, MXTensor and NVFP4Tensor. torchao quantizes to Int4Tensor on GPUs alone, so its parts are made here, as
+    int4_row_quantize_zp() of mslk makes them."""
+    torch.manual_seed(9)
+    weight = torch.randn(136, 96, dtype=torch.bfloat16) / 8
+    stack = torch.randn(3, 8, 64, dtype=torch.bfloat16)
+    scale = (weight.abs().max() / (448 * 6)).float()
+    tensors = {
+        "int4.weight": int4(weight, 32),
+        "int4_stack.weight": int4(stack, 16),
+        "mx8.weight": MXTensor.to_mx(weight, torch.float8_e4m3fn, 32),
+        "mx8_tiles.weight": MXTensor.to_mx(weight, torch.float8_e5m2, 32, is_swizzled_scales=True),
+        "mx4.weight": MXTensor.to_mx(weight, torch.float4_e2m1fn_x2, 32),
+        "mx4_tiles.weight": MXTensor.to_mx(weight.float(), torch.float4_e2m1fn_x2, 32, is_swizzled_scales=True),
+        "nv.weight": NVFP4Tensor.to_nvfp4(weight),
+        "nv_tiles.weight": NVFP4Tensor.to_nvfp4(weight, per_tensor_scale=scale, is_swizzled_scales=True),
+        "nv_stack.weight": NVFP4Tensor.to_nvfp4(stack, per_tensor_scale=torch.rand(3, 1, 1) / 500 + 1e-3),
+    }
+    norm = {"norm.weight": torch.ones(8)}
+    values = {name: plain_int4(t) if isinstance(t, Int4Tensor) else t.dequantize() for name, t in tensors.items()}
+    for folder in (root / "torchao_blocks", root / "torchao_blocks_pickle"):
+        folder.mkdir(exist_ok=True)
+        write_values(folder, values)
+    write_flat(tensors | norm, root / "torchao_blocks")
+    torch.save(tensors | norm, root / "torchao_blocks_pickle" / "pytorch_model.bin")
+    later = {name: tensors[name] for name in ("mx8.weight", "nv_tiles.weight")}
+    write_flat(later, root.parent / "undecoded" / "torchao_later", "Later")
+
+
+def int4(weight, group):
+    values = weight.float().unflatten(-1, (-1, group))
+    least = values.amin(-1, keepdim=True)
+    scale = (values.amax(-1, keepdim=True) - least).clamp(min=1e-6) / 15
+    codes = (((values - least) / scale).round().clamp(0, 15) - 8).to(torch.int8).flatten(-2)
+    packed = codes[..., ::2] & 15 | codes[..., 1::2] << 4
+    parts = [part.squeeze(-1).transpose(-2, -1).contiguous().to(weight.dtype) for part in (scale, least + scale * 8)]
+    return Int4Tensor(packed, *parts, [1] * (weight.ndim - 1) + [group], weight.shape)
+
+
+def plain_int4(tensor):
+    """The class has no dequantize(): its product is one of a GPU."""
+    codes = torch.stack([tensor.qdata << 4 >> 4, tensor.qdata >> 4], -1).flatten(-2).float()
+    scale, zero = (part.float().transpose(-2, -1).repeat_interleave(tensor.block_size[-1], -1) for part in (tensor.scale, tensor.zero_point))
+    return (codes * scale + zero).to(tensor.dtype)
+
+
+def write_flat(state, folder, prefix=""):
+    """`prefix`: before the names of the classes, as if they were of a later torchao."""
     folder.mkdir(parents=True, exist_ok=True)
-    net = Net({"mx": (16, 64), "nv": (16, 64)}, torch.bfloat16, False)
-    quantize_(net, NVFP4WeightOnlyConfig(), filter_fn=lambda module, path: path == "nv")
-    net.mx.weight = torch.nn.Parameter(MXTensor.to_mx(net.mx.weight.detach(), torch.float8_e4m3fn, 32), requires_grad=False)
-    tensors, metadata = flatten_tensor_state_dict(net.state_dict())
-    tensors = {k: v.contiguous() for k, v in tensors.items()}
-    save_file(tensors, folder / "model.safetensors", {k: v if isinstance(v, str) else json.dumps(v) for k, v in metadata.items()})
+    tensors, metadata = flatten_tensor_state_dict(state)
+    texts = {k: v if isinstance(v, str) else json.dumps(v) for k, v in metadata.items()}
+    texts = {k: v.replace('{"_type": "', '{"_type": "' + prefix, 1) for k, v in texts.items()}
+    save_file({k: v.contiguous() for k, v in tensors.items()}, folder / "model.safetensors", texts)
 
 
-torchao()
-quanto()
-torchao_mx()
+made = sys.argv[2:] or ["torchao", "quanto", "torchao_blocks"]
+for name in made:
+    globals()[name]()
