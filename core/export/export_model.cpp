@@ -66,8 +66,13 @@ void findLoaders(const Model& model, Certificate& certificate) {
                                         std::vector<std::string>(formats.begin(), formats.end()));
 }
 
-/// A sentence if the programs that the layout is made for load no such network.
+/// A sentence if the programs that the layout is made for load no such network, or were not tried with one.
 std::string withoutLoader(const Certificate& certificate) {
+    if (certificate.loaders.empty() && !certificate.architecture.empty())
+        return fmt::format(
+            "No program was tried with a network of type {} in layout {} and these formats: load it, and "
+            "compare its outputs before you use it.",
+            escapeForPeople(certificate.architecture, 40), certificate.layout);
     const auto none = std::ranges::find_if(certificate.loaders, [](const LoaderCell* cell) {
         return cell->loading == Loading::NoLoader || cell->loading == Loading::Fails;
     });

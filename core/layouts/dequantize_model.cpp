@@ -158,6 +158,7 @@ Result<WrittenFiles> dequantizeModel(const Model& model, std::optional<Decode> d
                                      const Job& job, bool copyAll, bool allowMissing) {
     if (auto fine = namesSafetensors(output); !fine) return tl::unexpected(fine.error());
     if (auto whole = checkWhole(model, allowMissing); !whole) return tl::unexpected(whole.error());
+    if (auto fine = checkTransforms(model); !fine) return tl::unexpected(fine.error());
     const auto readable = readableOf(model);
     return Decoding(readable ? *readable : model, decode).run(output, copyAll, job);
 }

@@ -88,6 +88,7 @@ std::span<const RoleName> roleNames() {
         {.role = Router, .last = "gate", .path = ".block_sparse_moe."},
         {.role = Router, .last = "gate", .path = ".moeblock_0."},
         {.role = Linear, .last = "", .path = ".experts.0.", .mostRank = 2},
+        {.role = Linear, .last = "", .path = ".experts.expert_0.", .mostRank = 2},
         {.role = Experts, .last = "", .path = ".experts."},
         {.role = Experts, .last = "", .path = ".switch_mlp.", .leastRank = 3},
         {.role = Experts, .last = "*put_linear", .leastRank = 3},

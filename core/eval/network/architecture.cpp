@@ -4,6 +4,7 @@
 #include "core/base/tensor_name.h"
 #include "core/base/text.h"
 #include "core/eval/network/families/family.h"
+#include "core/model/conventions/convention.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -47,6 +48,7 @@ Result<Network> readNetwork(const Model& model) {
                                 shownPath(model.path), quotedName(config->modelType()), fmt::join(known, ", ")),
                     model.path);
     }
+    if (auto fine = checkTransforms(model); !fine) return tl::unexpected(fine.error());
     Network net = row->read(*config);
     net.architecture = &*row;
     if (auto read = config->finish(); !read) return tl::unexpected(read.error());

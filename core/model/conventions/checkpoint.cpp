@@ -50,6 +50,19 @@ fs::path folderOfConfig(const Model& model) {
     return model.folder.empty() ? fs::path(model.files.front().path).parent_path() : fs::path(model.folder);
 }
 
+/// Transforms of weights are part of the weights already.
+std::vector<std::string> transformsIn(const nlohmann::json& quantization) {
+    std::vector<std::string> out;
+    const auto groups = valueAt(valueAt(quantization, "transform_config"), "config_groups");
+    if (!groups.is_object()) return out;
+    for (const auto& [name, scheme] : groups.items())
+        for (const auto& one : valueAt(scheme, "apply")) {
+            const std::string location = one.is_object() ? textAt(one, "location") : std::string();
+            if (!location.empty() && !location.starts_with("weight_")) addOnce(out, name + '_' + location);
+        }
+    return out;
+}
+
 } // namespace
 
 std::vector<std::string> configPaths(const Model& model) {
@@ -124,7 +137,18 @@ CheckpointConfig readCheckpointConfig(const Model& model) {
         take(name, tree->is_object() && tree->contains("quantization") ? (*tree)["quantization"] : *tree);
         if (!config.file.empty() && config.method.empty()) config.method = method;
     }
+    config.transforms = transformsIn(config.quantization);
     return config;
+}
+
+Result<void> checkTransforms(const Model& model) {
+    const CheckpointConfig config = readCheckpointConfig(model);
+    if (config.transforms.empty()) return {};
+    return fail(
+        fmt::format("{} applies transforms while it runs (transform_config of {}, such as {}), and this version "
+                    "does not: use a model whose transforms are part of its weights",
+                    shownPath(model.path), config.file, quotedName(config.transforms.front())),
+        model.path);
 }
 
 Checkpoint::Checkpoint(const Model& model, const Convention* as)

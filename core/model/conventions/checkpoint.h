@@ -24,6 +24,9 @@ struct CheckpointConfig {
     std::string modelType;       ///< model_type: "gpt2"
     /// From the metadata `_quantization_metadata` of ComfyUI: settings of layers by their name; null if there is none.
     nlohmann::json comfyLayers;
+    /// Transforms of compressed-tensors that the network applies while it runs, as it names their modules: "R4_input".
+    /// Source: TransformLocation of compressed-tensors 0.18.
+    std::vector<std::string> transforms;
     bool tiesHead = false;                         ///< tie_word_embeddings: loaders take the embedding as the head
     std::optional<std::int64_t> vocabulary, width; ///< vocab_size and hidden_size
 };

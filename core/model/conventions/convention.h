@@ -55,4 +55,7 @@ extern const Convention kBnb4Convention, kBnb8Convention, kGptqConvention, kGptq
     kComfyInt4Rotated, kComfyW4A8, kComfySvdQuant, kComfyAwq, kComfyScaledFp8, kTorchAoConvention, kQuantoConvention,
     kKerasConvention, kBitnetConvention;
 
+/// Fails if the network applies transforms while it runs: its weights alone do not say what it computes.
+Result<void> checkTransforms(const Model& model);
+
 } // namespace qs

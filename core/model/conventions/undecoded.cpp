@@ -309,6 +309,7 @@ public:
         }
         for (TensorInfo& tensor : model_.tensors)
             if (isMarker(tensor.name)) tensor.role = TensorRole::Part;
+        addTransforms();
         for (const auto& [reason, seen] : seen_)
             model_.warnings.push_back(
                 fmt::format("{} {}{}.", quotedName(seen.first), seen.sentence,
@@ -316,6 +317,37 @@ public:
     }
 
 private:
+    /// The matrices of transforms multiply what goes into a layer, so they are no weights.
+    void addTransforms() {
+        for (TensorInfo& tensor : model_.tensors) {
+            const std::string_view module = moduleOf(tensor.name);
+            const auto ends = [&](const std::string& transform) {
+                return module.size() > transform.size() && module.ends_with(transform) &&
+                       module[module.size() - transform.size() - 1] == '.';
+            };
+            if (tensor.derived || !std::ranges::any_of(config_.transforms, ends)) continue;
+            tensor.role = TensorRole::Part;
+            const auto [known, isNew] = known_.emplace(module, model_.undecoded.size());
+            const std::string name(tensor.name);
+            if (!budget_.take(sizeof(UndecodedLayer) + 2 * ListBudget::heap(name.size()))) return;
+            if (isNew) {
+                UndecodedLayer& layer = model_.undecoded.emplace_back();
+                layer.name = module;
+                layer.why = fmt::format(
+                    "it is a transform that the network applies while it runs (transform_config of {})", config_.file);
+                Seen& seen = seen_["transforms"];
+                if (seen.count++ == 0)
+                    seen.first = layer.name,
+                    seen.sentence = fmt::format("is a transform that the network applies while "
+                                                "it runs (transform_config of {}): what this "
+                                                "version shows are the weights behind it",
+                                                config_.file);
+            }
+            auto& parts = model_.undecoded[known->second].parts;
+            if (!contains(parts, name)) parts.push_back(name);
+        }
+    }
+
     void addHalves(const std::string& module, Group& group) {
         const KnownKind* kind = group.codes.empty() ? knownKind(group) : nullptr;
         if (!kind || !kind->packsHalves) return;

@@ -26,6 +26,7 @@ private Q_SLOTS:
     void labelOfTheOtherVersion_data();
     void labelOfTheOtherVersion();
     void partsAreNoWeights();
+    void transformsAreParts();
     void notDecodedIsNoFault_data();
     void notDecodedIsNoFault();
     void noLayerIsListedTwice();
@@ -294,6 +295,32 @@ void ConventionsProofTest::noLayerIsListedTwice() {
         QCOMPARE(layer.parts.size(), std::size_t(parts));
         QVERIFY(!layer.isContradicted);
     }
+}
+
+/// What multiplies the input of a layer is no weight, and the weights alone do not say what the network computes. The
+/// names and the settings are those of compressed-tensors 0.18.
+void ConventionsProofTest::transformsAreParts() {
+    const std::string module = "model.layers.0.self_attn.o_proj";
+    Layer made = layerOf("ct_groups", (module + ".weight").c_str());
+    made.config.replace("\"quantization_config\": {", R"("quantization_config": {"transform_config": {"config_groups":
+        {"R4": {"type": "hadamard", "apply": [{"targets": ["Linear"], "location": "input"},
+                                              {"targets": ["Linear"], "location": "weight_input", "inverse": true}]}}},)");
+    made.fields.push_back({"model.layers.0.self_attn.o_proj.R4_input.weight", "F32", "[4,4]", zeros(64)});
+    made.fields.push_back({"model.layers.0.mlp.up_proj.weight", "F32", "[4,4]", zeros(64)});
+    QTemporaryDir at;
+    const auto model = opened(write(at.path(), made));
+    QVERIFY(model->find(module + ".weight")->derived);
+    QVERIFY(model->find(module + ".R4_input.weight")->role == TensorRole::Part);
+    QVERIFY(model->find("model.layers.0.mlp.up_proj.weight")->role == TensorRole::Linear);
+    QCOMPARE(model->undecoded.size(), std::size_t(1));
+    QCOMPARE(model->undecoded[0].name, module + ".R4_input");
+    const auto refused = checkTransforms(*model);
+    QVERIFY(!refused && refused.error().message.find("'R4_input'") != std::string::npos);
+    Layer fused = layerOf("ct_groups", (module + ".weight").c_str()); // all of it is part of the weights
+    fused.config.replace("\"quantization_config\": {", R"("quantization_config": {"transform_config": {"config_groups":
+        {"R1": {"type": "hadamard", "apply": [{"targets": ["Linear"], "location": "weight_output"}]}}},)");
+    QTemporaryDir other;
+    QVERIFY(checkTransforms(*opened(write(other.path(), fused))));
 }
 
 // Scales of a layer that could not be read are float matrices, but no weights; a matrix beside them is one.

@@ -85,6 +85,8 @@ void TensorRoleTest::byName_data() {
     row("granitemoe", "model.layers.0.block_sparse_moe.input_linear.weight", "4x16x8", "experts");
     row("switch_transformers", "encoder.block.1.layer.1.mlp.router.classifier.weight", "4x8", "router");
     row("qwen3_moe", "model.layers.0.mlp.experts.11.up_proj.weight", "8x8", "linear");
+    row("nllb-moe", "encoder.layers.3.ffn.experts.expert_11.fc1.weight", "8x8", "linear");
+    row("switch_transformers", "encoder.block.1.layer.1.mlp.experts.expert_0.wi.weight", "8x8", "linear");
     row("dbrx", "transformer.blocks.0.ffn.experts.mlp.w1", "32x8", "experts");
     row("qwen3_moe", "model.layers.0.mlp.switch_mlp.up_proj.weight", "4x8x8", "experts");
     row("t5", "shared.weight", "32x8", "embedding");
