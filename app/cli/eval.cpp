@@ -96,7 +96,9 @@ Result<std::vector<eval::WeightChange>> changesOf(const EvalOptions& options, co
         auto spec = parseSpec(text);
         if (!spec) return tl::unexpected(spec.error());
         auto scopeOfThis = eval::scopeOfSpec(model, *scope, *spec);
-        add(eval::quantizedAs(std::move(*spec), std::move(scopeOfThis)));
+        if (!scopeOfThis && options.specs.size() > 1) return failAt(text, scopeOfThis.error());
+        if (!scopeOfThis) return tl::unexpected(scopeOfThis.error());
+        add(eval::quantizedAs(std::move(*spec), std::move(*scopeOfThis)));
     }
     auto byRecipes = changesByRecipes(options.recipes, model, options.filters, *scope);
     if (!byRecipes) return tl::unexpected(byRecipes.error());

@@ -75,7 +75,7 @@ std::vector<eval::WeightChange> changesOf(const Model& model, const Texts& specs
     };
     const auto scope = take(eval::scopeOf(model, {}, {}));
     for (QuantSpec& spec : specsOf(specs)) {
-        auto own = eval::scopeOfSpec(model, scope, spec);
+        auto own = take(eval::scopeOfSpec(model, scope, spec));
         add(eval::quantizedAs(std::move(spec), std::move(own)));
     }
     for (const RecipeOfModel& recipe : take(recipesOfModel(recipes, model))) {

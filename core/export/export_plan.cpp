@@ -162,7 +162,10 @@ Result<std::string> configOf(const Model& model, const QuantizeRequest& request,
     if (!all.refusal.empty()) return fail(all.refusal);
     WrittenFiles kept;
     if (const auto some = takenTensors(model, request, layout, kept); !some) return tl::unexpected(some.error());
-    return layout.config ? layout.config(model, all.taken) : std::string();
+    auto taken = all.taken;
+    auto together = takenTogether(model, taken, layout, [](const Model&) { return Result<void>(); });
+    if (!together) return tl::unexpected(together.error());
+    return std::move(together->config);
 }
 
 /// The layout in which `quantize` stores the specs, else the first one, in files of the same kind, that can write all of the

@@ -273,8 +273,9 @@ std::string warns(std::span<const TakenTensor> taken) {
                        count, taken.size());
 }
 
-/// vLLM loads them as qkv_proj and gate_up_proj.
-constexpr JoinedMatrices kFused[] = {{"(?<![^.])(q|k|v)_proj(?![^.])"}, {"(?<![^.])(gate|up)_proj(?![^.])"}};
+/// All experts have one scheme, see checkExperts(); vLLM loads the others as qkv_proj and gate_up_proj.
+constexpr JoinedMatrices kFused[] = {
+    {"^.*\\.experts\\.[0-9]+\\..*$"}, {"(?<![^.])(q|k|v)_proj(?![^.])"}, {"(?<![^.])(gate|up)_proj(?![^.])"}};
 
 } // namespace
 

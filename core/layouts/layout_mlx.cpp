@@ -125,7 +125,8 @@ Result<OutputFields> fields(MeasuredTensor& tensor) {
         };
         return field;
     };
-    OutputFields out{{codeField(original.name, DType::U32, codes, rowCoder(tensor)), parameters(".scales", false), parameters(".biases", true)}};
+    OutputFields out{{codeField(original.name, DType::U32, codes, rowCoder(tensor)), parameters(".scales", false),
+                      parameters(".biases", true)}};
     if (type != DType::F32) out.readAs = readIn(type, tensor.spec());
     out.readType = type;
     return out;
@@ -156,6 +157,9 @@ Result<std::string> config(const Model& model, std::span<const TakenTensor> take
     return Json{{"quantization", json}, {"quantization_config", json}}.dump();
 }
 
+/// stackedExperts() makes one tensor of the experts of a layer.
+constexpr JoinedMatrices kStacked[] = {{"(?<=\\.experts\\.)[0-9]+(?=\\.)"}};
+
 } // namespace
 
 Layout mlxLayout() {
@@ -174,7 +178,8 @@ Layout mlxLayout() {
             .config = config,
             .dialect = &kMlxDialect,
             .describes = false,
-            .remark = remark};
+            .remark = remark,
+            .joins = kStacked};
 }
 
 } // namespace qs

@@ -45,16 +45,13 @@ TurnedMatrices turnMatrices(const Model& model, const Layout& layout, std::vecto
 class Writing final : private TensorMaker {
 public:
     Writing(const Model& model, const QuantizeRequest& request, const Layout& layout, std::vector<TakenTensor> taken,
-            std::shared_ptr<std::atomic<bool>> nonFinite, const Job& job)
+            std::string config, std::shared_ptr<std::atomic<bool>> nonFinite, const Job& job)
         : model_(model), request_(request), layout_(layout), job_(job), taken_(std::move(taken)),
-          fields_(model, layout, taken_, request.solve, std::move(nonFinite), job) {}
+          fields_(model, layout, taken_, request.solve, std::move(nonFinite), job) {
+        finish_.config = std::move(config);
+    }
 
     Result<WrittenFiles> run() {
-        if (layout_.config) {
-            auto config = layout_.config(model_, taken_);
-            if (!config) return tl::unexpected(config.error());
-            finish_.config = std::move(*config);
-        }
         turned_ = turnMatrices(model_, layout_, taken_);
         if (auto listed = listTensors(); !listed) return tl::unexpected(listed.error());
         finishShards();
@@ -201,30 +198,27 @@ Result<WrittenFiles> quantizeModel(const Model& opened, const QuantizeRequest& r
     if (!taken) return tl::unexpected(taken.error());
     if (request.skipRefused)
         if (auto ok = skipRefused(model, *layout, *taken, kept, job); !ok) return tl::unexpected(ok.error());
-    std::shared_ptr<const Model> stacked;
-    if (layout->stacked) {
-        auto made = layout->stacked(model, *taken);
-        if (!made) return tl::unexpected(made.error());
-        stacked = std::move(*made);
-    }
-    const Model& source = stacked ? *stacked : model;
-    if (layout->warns)
-        if (auto warning = layout->warns(*taken); !warning.empty()) kept.warnings.push_back(std::move(warning));
-    for (const TakenTensor& one : *taken)
-        if (const std::string added = addedText(*one.tensor); !added.empty())
-            kept.warnings.push_back(fmt::format("Tensor '{}': {}.", escapeForPeople(one.tensor->name, 80), added));
-    if (request.solve && request.columnScales && !layout->columnScales)
-        return fail(fmt::format("the {} layout cannot hold what has a scale per column: use layout native or plain",
-                                layout->id));
     // Solvers and what was trained take values that were looked at.
     const bool looksFirst = request.solve || std::any_of(taken->begin(), taken->end(),
                                                          [](const TakenTensor& one) { return isTrained(one.spec()); });
-    if (auto ok =
-            checkAll(source, request, *taken, *layout, looksFirst ? NonFinites::Before : NonFinites::WhileWritten, job);
-        !ok)
-        return tl::unexpected(ok.error());
+    const auto each = [&](const Model& source) -> Result<void> {
+        if (layout->warns)
+            if (auto warning = layout->warns(*taken); !warning.empty()) kept.warnings.push_back(std::move(warning));
+        for (const TakenTensor& one : *taken)
+            if (const std::string added = addedText(*one.tensor); !added.empty())
+                kept.warnings.push_back(fmt::format("Tensor '{}': {}.", escapeForPeople(one.tensor->name, 80), added));
+        if (request.solve && request.columnScales && !layout->columnScales)
+            return fail(fmt::format("the {} layout cannot hold what has a scale per column: use layout native or plain",
+                                    layout->id));
+        return checkAll(source, request, *taken, *layout, looksFirst ? NonFinites::Before : NonFinites::WhileWritten,
+                        job);
+    };
+    auto together = takenTogether(model, *taken, *layout, each);
+    if (!together) return tl::unexpected(together.error());
+    const Model& source = together->stacked ? *together->stacked : model;
     const auto nonFinite = looksFirst ? nullptr : std::make_shared<std::atomic<bool>>(false);
-    auto result = Writing(source, request, *layout, std::move(*taken), nonFinite, job).run();
+    auto result =
+        Writing(source, request, *layout, std::move(*taken), std::move(together->config), nonFinite, job).run();
     if (!result && nonFinite && *nonFinite) {
         WrittenFiles ignored;
         const auto asked = takenTensors(model, request, *layout, ignored);

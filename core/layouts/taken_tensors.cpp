@@ -265,6 +265,47 @@ std::string whyNotWritable(const TensorInfo& tensor, const QuantSpec& spec, cons
     return ok ? std::string() : ok.error().sentence();
 }
 
+Result<Together> takenTogether(const Model& model, std::vector<TakenTensor>& taken, const Layout& layout,
+                               const std::function<Result<void>(const Model& source)>& each) {
+    Together out;
+    if (layout.stacked) {
+        auto made = layout.stacked(model, taken);
+        if (!made) return tl::unexpected(made.error());
+        out.stacked = std::move(*made);
+    }
+    const Model& source = out.stacked ? *out.stacked : model;
+    if (auto fine = each(source); !fine) return tl::unexpected(fine.error());
+    if (!layout.config) return out;
+    auto config = layout.config(source, taken);
+    if (!config) return tl::unexpected(config.error());
+    out.config = std::move(*config);
+    return out;
+}
+
+RefusedRequest refusalOf(const Model& model, std::vector<TakenTensor> taken, const Layout& layout) {
+    RefusedRequest out;
+    if (auto fine = checkModel(model, layout); !fine) return {{}, fine.error()};
+    if (taken.empty()) return out;
+    const auto each = [&](const Model&) -> Result<void> {
+        for (const TakenTensor& one : taken)
+            if (auto fine = checkWritable(*one.tensor, one.spec(), layout); !fine) {
+                out.tensor = fine.error();
+                return fine;
+            }
+        return {};
+    };
+    const auto together = takenTogether(model, taken, layout, each);
+    if (!together && !out.tensor) out.whole = together.error();
+    return out;
+}
+
+RefusedRequest refusalOf(const Model& model, const QuantizeRequest& request, const Layout& layout) {
+    if (auto fine = checkModel(model, layout); !fine) return {{}, fine.error()}; // before a layout that holds nothing
+    WrittenFiles kept;
+    auto taken = takenTensors(model, request, layout, kept);
+    return taken ? refusalOf(model, std::move(*taken), layout) : RefusedRequest{{}, taken.error()};
+}
+
 std::string partReason(const std::string& whole) {
     return fmt::format("is a part of '{}', which is stored quantized: decode the model first",
                        escapeForPeople(whole, 80));
@@ -275,6 +316,10 @@ std::shared_ptr<const QuantSpec> sharedSpec(QuantSpec spec, std::span<const Take
     for (std::size_t i = 0; i < lookedAt && i < taken.size(); ++i)
         if (const auto& known = taken[taken.size() - 1 - i].shared; *known == spec) return known;
     return std::make_shared<const QuantSpec>(std::move(spec));
+}
+
+void addTaken(std::vector<TakenTensor>& taken, const TensorInfo& tensor, const QuantSpec& spec, const Layout& layout) {
+    taken.push_back({&tensor, sharedSpec(forTensor(spec, asWritten(layout, tensor)), taken)});
 }
 
 Result<std::vector<TakenTensor>> takenTensors(const Model& model, const QuantizeRequest& request, const Layout& layout,
@@ -292,7 +337,7 @@ Result<std::vector<TakenTensor>> takenTensors(const Model& model, const Quantize
         if (const auto held = leftAlone(&model, *one, layout); !held)
             kept.kept.push_back({tensor.name, held.error().sentence()});
         else
-            taken.push_back({&tensor, sharedSpec(forTensor(*one->spec, asWritten(layout, tensor)), taken)});
+            addTaken(taken, tensor, *one->spec, layout);
     }
     if (taken.empty()) return none(model, request, layout.id, kept);
     return taken;

@@ -71,8 +71,27 @@ Result<void> checkWritable(const TensorInfo& tensor, const QuantSpec& spec, cons
 std::string whyNotWritable(const TensorInfo& tensor, const QuantSpec& spec, const Layout& layout);
 /// Beside figures of a spec that the layout cannot hold: "layout bnb, in which quantize stores it, refuses it: ...".
 std::string refusedBy(const Layout& layout, const Error& error);
+/// What readers of a layout need of all that is taken.
+struct Together {
+    std::shared_ptr<const Model> stacked; ///< see Layout::stacked; not null: what is taken are its tensors then
+    std::string config;                   ///< see Layout::config; "": none
+};
+/// Stacks what is taken of the model and describes it. In between `each` looks at the single tensors; it gets the model that
+/// they are of. Errors: why the layout refuses them together, those of `each`.
+Result<Together> takenTogether(const Model& model, std::vector<TakenTensor>& taken, const Layout& layout,
+                               const std::function<Result<void>(const Model& source)>& each);
+/// Why `quantize` refuses a request, whatever the values are. At most one of the two is set.
+struct RefusedRequest {
+    std::optional<Error> tensor; ///< the layout cannot write the first such tensor
+    std::optional<Error> whole;  ///< it cannot write the model, nothing of it, or not all that is taken together
+    const Error* any() const { return tensor ? &*tensor : whole ? &*whole : nullptr; }
+};
+RefusedRequest refusalOf(const Model& model, std::vector<TakenTensor> taken, const Layout& layout);
+RefusedRequest refusalOf(const Model& model, const QuantizeRequest& request, const Layout& layout);
 /// The same object as one of the last of `taken` has, where it is equal.
 std::shared_ptr<const QuantSpec> sharedSpec(QuantSpec spec, std::span<const TakenTensor> taken);
+/// Adds a tensor under what the spec is for it, as the layout writes it.
+void addTaken(std::vector<TakenTensor>& taken, const TensorInfo& tensor, const QuantSpec& spec, const Layout& layout);
 /// Why a tensor that is one of the fields of another is not quantized by itself: "is a part of 'NAME', ...".
 std::string partReason(const std::string& whole);
 

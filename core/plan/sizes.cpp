@@ -3,6 +3,7 @@
 
 #include "core/base/text.h"
 #include "core/export/recipe_sizes.h"
+#include "core/layouts/taken_tensors.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -64,6 +65,7 @@ Result<const Layout*> plannedLayout(const Model& model, const TensorInfo* exampl
                                     const std::string& layout) {
     const Layout* found = layout.empty() ? &countedLayout(model, example, specs) : findLayout(layout);
     if (!found) return fail(fmt::format("There is no layout '{}'.", escapeForPeople(layout, 60)));
+    if (auto fine = checkModel(model, *found); !fine && !layout.empty()) return tl::unexpected(fine.error());
     return found;
 }
 

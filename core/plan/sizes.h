@@ -47,10 +47,10 @@ private:
     CommonTexts reasons_;
 };
 
-/// The layout of that id; "": countedLayout(). Error: another id.
+/// The layout of that id; "": countedLayout(). Errors: another id, a layout that cannot write the model.
 Result<const Layout*> plannedLayout(const Model& model, const TensorInfo* example, const std::vector<QuantSpec>& specs,
                                     const std::string& layout);
-/// `layout`: see plannedLayout(). Errors: another id, those of planExport().
+/// `layout`: see plannedLayout(). Errors: those of plannedLayout() and planExport().
 Result<StoredSizes> storedSizes(std::shared_ptr<const Model> model, const TensorInfo* example,
                                 const std::vector<QuantSpec>& specs, const std::string& layout, const Job& job);
 

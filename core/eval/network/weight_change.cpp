@@ -68,18 +68,19 @@ Result<std::vector<float>> readBackTurned(const TensorView& stored, const QuantS
 /// Vectors are used as they are stored. Kernels of convolutions have no part in the text, but a size.
 bool hasMatrices(const TensorInfo& tensor) { return tensor.shape.size() >= 2; }
 
-/// The scope with the values that readers of the layout give; where it cannot hold a matrix, as it is with the refusal.
-SpecScope readFrom(const Layout& layout, const Model& model, SpecScope scope,
-                   const std::function<const QuantSpec*(const TensorInfo& tensor)>& specOf) {
+/// The scope with the values that readers of the layout give. Where it refuses the request, the scope is as it is, with the
+/// refusal; but an error where that layout is asked for and refuses the model as a whole.
+Result<SpecScope> readFrom(const Layout* followed, const Model& model, SpecScope scope,
+                           const QuantizeRequest& request) {
+    const Layout* layout = scope.layout ? scope.layout : followed;
+    if (!layout) return scope;
+    const RefusedRequest refused = refusalOf(model, request, *layout);
+    if (scope.layout && refused.whole) return tl::unexpected(*refused.whole);
     scope.model = &model;
-    for (const TensorInfo& tensor : model.tensors) {
-        const QuantSpec* spec = hasMatrices(tensor) ? specOf(tensor) : nullptr;
-        const auto fits = spec ? checkWritable(tensor, *spec, layout) : Result<void>();
-        if (fits) continue;
-        scope.refusal = refusedBy(layout, fits.error());
-        return scope;
-    }
-    scope.layout = &layout;
+    if (!scope.layout && refused.any())
+        scope.refusal = refusedBy(*layout, *refused.any());
+    else
+        scope.layout = layout;
     return scope;
 }
 
@@ -92,12 +93,14 @@ bool SpecScope::covers(const TensorInfo& tensor) const {
 
 Result<SpecScope> scopeOf(const Model& model, const std::vector<std::string>& filters, const std::string& layout) {
     SpecScope out;
-    out.asStored = true, out.model = &model;
+    out.asStored = true, out.model = &model, out.choice = TensorChoice(filters);
     if (!layout.empty()) out.layout = findLayout(layout);
     if (!layout.empty() && !out.layout)
         return fail(fmt::format("there is no layout '{}'; `layouts` lists them", escapeForPeople(layout, 40)));
+    if (out.layout)
+        if (auto fine = checkModel(model, *out.layout); !fine) return tl::unexpected(fine.error());
     if (filters.empty()) return out;
-    const auto chosen = selectAny(model, TensorChoice(filters));
+    const auto chosen = selectAny(model, out.choice);
     if (!chosen) return tl::unexpected(chosen.error());
     if (std::ranges::none_of(*chosen, [](const TensorInfo* tensor) { return hasMatrices(*tensor); }))
         return fail(fmt::format("--tensor {} takes no matrix, and an evaluation changes matrices alone",
@@ -108,14 +111,15 @@ Result<SpecScope> scopeOf(const Model& model, const std::vector<std::string>& fi
     return out;
 }
 
-SpecScope scopeOfSpec(const Model& model, SpecScope scope, const QuantSpec& spec) {
-    if (scope.layout || !scope.follows) return scope;
+Result<SpecScope> scopeOfSpec(const Model& model, SpecScope scope, const QuantSpec& spec) {
+    if (!scope.follows) return scope;
+    QuantizeRequest request;
+    request.spec = spec, request.choice = scope.choice;
     SpecScope stored = scope;
     stored.layout = followedLayout(model, spec), stored.model = &model;
-    if (!stored.layout) return scope;
-    scope.takes = [stored](const TensorInfo& tensor) { return stored.covers(tensor); };
-    return readFrom(*stored.layout, model, std::move(scope),
-                    [&](const TensorInfo& tensor) { return stored.covers(tensor) ? &spec : nullptr; });
+    if (!scope.layout && stored.layout)
+        scope.takes = [stored](const TensorInfo& tensor) { return stored.covers(tensor); };
+    return readFrom(stored.layout, model, std::move(scope), request);
 }
 
 Result<WeightChange> quantizedAsAsked(const Model& model, std::string name, std::string detail,
@@ -125,8 +129,9 @@ Result<WeightChange> quantizedAsAsked(const Model& model, std::string name, std:
     if (!asked) return tl::unexpected(asked.error());
     if (asked->all.empty()) return fail(fmt::format("{} quantizes no matrix of this model.", name), model.path);
     scope.named = true; // what the layout leaves alone has no spec
-    if (followed) scope = readFrom(*followed, model, std::move(scope), asked->of);
-    return quantizedBy(std::move(name), std::move(detail), std::move(asked->of), std::move(scope));
+    auto read = readFrom(followed, model, std::move(scope), request);
+    if (!read) return tl::unexpected(read.error());
+    return quantizedBy(std::move(name), std::move(detail), std::move(asked->of), std::move(*read));
 }
 
 WeightChange quantizedBy(std::string name, std::string detail,

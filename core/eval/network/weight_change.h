@@ -5,6 +5,7 @@
 
 #include "core/base/job.h"
 #include "core/eval/network/changed_size.h"
+#include "core/layouts/select.h"
 #include "core/model/model.h"
 #include "core/quant/spec/spec.h"
 
@@ -55,6 +56,7 @@ struct WeightChange {
 struct SpecScope {
     const Layout* layout = nullptr; ///< null: none leaves a matrix out
     const Model* model = nullptr;   ///< whose network the layout looks at
+    TensorChoice choice = {};       ///< the filters
     /// Whether the spec is for a tensor; null: TensorInfo::isWeight().
     std::function<bool(const TensorInfo& tensor)> takes = {};
     bool named = false; ///< by filters: the layout refuses a matrix that it would leave out
@@ -65,13 +67,14 @@ struct SpecScope {
     bool asStored = false; ///< without a layout, values are rounded to the dtype of the source, in which a file of our
                            ///< own is read back; with one, they are those that its reader gives
 };
-/// What `quantize` writes of a model under the filters and the layout; "": no layout. Errors: an unknown layout, those of
-/// selectAny().
+/// What `quantize` writes of a model under the filters and the layout; "": no layout. Errors: a layout that is not
+/// known or cannot write the model, those of selectAny().
 Result<SpecScope> scopeOf(const Model& model, const std::vector<std::string>& filters, const std::string& layout);
 
 /// The scope for a spec. Without a layout it covers what followedLayout() takes, and the values are those that its readers
-/// give. Where that layout cannot hold a matrix of the scope, they are those of the spec, with a refusal.
-SpecScope scopeOfSpec(const Model& model, SpecScope scope, const QuantSpec& spec);
+/// give. Where `quantize` refuses that, they are those of the spec, with the refusal. Error: the scope's own layout refuses
+/// the model as a whole.
+Result<SpecScope> scopeOfSpec(const Model& model, SpecScope scope, const QuantSpec& spec);
 
 /// All matrices of the scope quantized under one spec and decoded again: what `quantize` writes.
 WeightChange quantizedAs(QuantSpec spec, SpecScope scope = {});
@@ -79,7 +82,8 @@ WeightChange quantizedAs(QuantSpec spec, SpecScope scope = {});
 WeightChange quantizedBy(std::string name, std::string detail,
                          std::function<const QuantSpec*(const TensorInfo& tensor)> specOf, SpecScope scope = {});
 /// What `quantize` writes of the model under a request: in the scope's layout, else as scopeOfSpec() says. Only its layout
-/// and how values are rounded are taken from the scope. Errors: those of askedSpecs(), a request that takes no matrix.
+/// and how values are rounded are taken from the scope. Errors: those of askedSpecs(), a request that takes no matrix,
+/// a layout of the scope that refuses the model as a whole.
 Result<WeightChange> quantizedAsAsked(const Model& model, std::string name, std::string detail,
                                       const QuantizeRequest& request, SpecScope scope);
 /// What a matrix takes under a spec: in the layout, or, without one, in the default one of the spec.

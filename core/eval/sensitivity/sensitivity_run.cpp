@@ -31,7 +31,12 @@ Result<std::unique_ptr<SensitivityRun>> SensitivityRun::of(std::shared_ptr<const
                                                            const SensitivityPlan& plan, const Job& job) {
     std::unique_ptr<SensitivityRun> out(new SensitivityRun(model, plan));
     if (auto read = out->readNetwork(); !read) return tl::unexpected(read.error());
-    for (const QuantSpec& spec : plan.specs) out->scopes_.push_back(scopeOfSpec(*model, plan.scope, spec));
+    for (const QuantSpec& spec : plan.specs) {
+        auto scope = scopeOfSpec(*model, plan.scope, spec);
+        if (!scope && plan.specs.size() > 1) return failAt(specText(spec), scope.error());
+        if (!scope) return tl::unexpected(scope.error());
+        out->scopes_.push_back(std::move(*scope));
+    }
     for (std::size_t s = 0; s < plan.specs.size(); ++s)
         if (!out->scopes_[s].refusal.empty())
             out->result_.refusals.push_back(fmt::format("{}: {}.", specText(plan.specs[s]), out->scopes_[s].refusal));

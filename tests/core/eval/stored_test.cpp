@@ -272,7 +272,7 @@ void StoredTest::withoutALayoutTooASpecIsWhatQuantizeWrites() {
         QVERIFY(written);
         const auto decoded = servedModel(*written, Job());
         QVERIFY(decoded);
-        const WeightChange change = quantizedAs(request.spec, scopeOfSpec(**model, *any, request.spec));
+        const WeightChange change = quantizedAs(request.spec, *scopeOfSpec(**model, *any, request.spec));
         std::size_t matrices = 0;
         for (const TensorInfo& tensor : (*model)->tensors) {
             if (!change.touches(tensor)) continue;
@@ -286,7 +286,7 @@ void StoredTest::withoutALayoutTooASpecIsWhatQuantizeWrites() {
     const auto conv1d = openModel("tests/data/eval/gpt2");
     QVERIFY(conv1d);
     const auto all = scopeOf(**conv1d, {}, "");
-    QVERIFY(all && !scopeOfSpec(**conv1d, *all, *parseSpec("int8:scale=channel:dialect=ct")).layout);
+    QVERIFY(all && !scopeOfSpec(**conv1d, *all, *parseSpec("int8:scale=channel:dialect=ct"))->layout);
 }
 
 QS_TEST(StoredTest)

@@ -66,7 +66,11 @@ Result<std::vector<eval::WeightChange>> changesOf(const Model& model, const Evid
         if (!change) return tl::unexpected(change.error());
         add(std::move(*change));
     }
-    for (const QuantSpec& spec : settings.specs) add(eval::quantizedAs(spec, eval::scopeOfSpec(model, *scope, spec)));
+    for (const QuantSpec& spec : settings.specs) {
+        auto own = eval::scopeOfSpec(model, *scope, spec);
+        if (!own) return tl::unexpected(own.error());
+        add(eval::quantizedAs(spec, std::move(*own)));
+    }
     return out;
 }
 
