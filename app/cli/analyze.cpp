@@ -79,6 +79,9 @@ Result<void> printBelow(const AnalyzeOptions& options, const AnalysisPlan& plan,
     const Table sums = withColumns(makeTable({}, totalColumns(), below.totals), ids);
     const std::string& inputs = options.learning.activations;
     std::string text = "\n" + below.proxy + "\n";
+    for (std::size_t i = 0; i < plan.stored.size(); ++i)
+        if (const std::string& refusal = plan.stored[i].refusal; !refusal.empty())
+            text += fmt::format("{}: {}.\n", plan.specs[i].first, refusal);
     if (plan.options.inputs)
         text += fmt::format("Inputs of the layers: {}.\n",
                             inputs == "synthetic" ? "synthetic, seed 1" : escapeForPeople(inputs, 160));
@@ -199,7 +202,7 @@ Result<void> spoolRows(const AnalysisPlan& plan, RowSpool& spool, AnalysisSummar
     for (std::size_t first = 0; first < plan.tensors.size(); first += most) {
         const std::size_t end = std::min(first + most, plan.tensors.size());
         AnalysisPlan piece{plan.model, {}, plan.specs, plan.options};
-        piece.units = plan.units, piece.named = plan.named;
+        piece.units = plan.units, piece.named = plan.named, piece.stored = plan.stored;
         piece.tensors.assign(plan.tensors.begin() + std::ptrdiff_t(first), plan.tensors.begin() + std::ptrdiff_t(end));
         const Job job([&before](const Progress& progress) {
             Progress whole = before;
@@ -279,6 +282,8 @@ Result<void> runAnalyze(const AnalyzeOptions& options) {
 
     AnalysisPlan plan{*model, std::move(*tensors), std::move(*specs), {}};
     plan.named = !options.choice.filters.empty();
+    for (const auto& [asTyped, spec] : plan.specs)
+        plan.stored.push_back(storedIn(*plan.model, plan.tensors, spec, plan.named));
     const auto decoded = decodedAs(options.decoded);
     if (!decoded) return tl::unexpected(decoded.error());
     plan.options.decodedAs = *decoded;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/gui/model_sweep.h"
 
+#include "core/layouts/taken_tensors.h"
 #include "core/model/derived_tensor.h"
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <set>
 #include <unordered_map>
 
@@ -203,12 +205,17 @@ void ModelSweep::next() {
             });
     const auto work = [steps, model = model_, weights = weights_, wanted = running_, inputs = inputs_,
                        decodedAs = decodedAs_, fresh, again](const Job& job, Inbox<Mail>& inbox) -> Result<double> {
+        std::map<const QuantSpec*, StoredIn> stored; // a recipe has sizes of its own
         for (const auto* indices : {&fresh, &again}) {
             for (std::size_t at = 0, end = 0; at < indices->size(); at = end) {
                 const QuantSpec& spec = *wanted.specOf((*indices)[at]);
                 end = at + 1;
                 while (end < std::min(indices->size(), at + kChunk) && wanted.specOf((*indices)[end]) == &spec) ++end;
                 AnalysisPlan plan{.model = model, .tensors = {}, .specs = {{specText(spec), spec}}, .options = {}};
+                if (!stored.contains(&spec))
+                    stored[&spec] =
+                        wanted.recipe ? StoredIn{followedLayout(*model, spec)} : storedIn(*model, weights, spec, false);
+                plan.stored = {stored[&spec]};
                 plan.options.statistics = indices == &fresh;
                 plan.options.inputs = inputs;
                 plan.options.decodedAs = decodedAs;

@@ -61,10 +61,12 @@ Result<AnalysisResult> analyse(const AnalysisPlan& plan, const Job& job,
     const auto started = std::chrono::steady_clock::now();
     AnalysisResult result;
     std::vector<std::shared_ptr<Distribution>> pooled;
-    std::vector<const Layout*> layouts;
+    std::vector<StoredIn> layouts = plan.stored;
     for (const auto& [asTyped, spec] : plan.specs) {
         pooled.push_back(std::make_shared<Distribution>());
-        layouts.push_back(plan.layout ? plan.layout : followedLayout(*plan.model, spec));
+        if (plan.stored.empty())
+            layouts.push_back(plan.layout ? StoredIn{plan.layout}
+                                          : storedIn(*plan.model, plan.tensors, spec, plan.named));
     }
     Progress progress;
     progress.itemsTotal = plan.tensors.size() * plan.specs.size();
@@ -85,7 +87,8 @@ Result<AnalysisResult> analyse(const AnalysisPlan& plan, const Job& job,
             if (at < plan.codebooks.size())
                 if (const auto shared = plan.codebooks[at].find(tensor); shared != plan.codebooks[at].end())
                     options.levels = shared->second;
-            Result<std::optional<TensorAnalysis>> unit = keptRow(layouts[at], *plan.model, *tensor, spec, plan.named);
+            Result<std::optional<TensorAnalysis>> unit =
+                keptRow(layouts[at].layout, *plan.model, *tensor, spec, plan.named);
             if (!*unit)
                 unit = unitOfAnalysis(plan.units, *plan.model, *tensor, spec, options.effects.get(), job, [&] {
                     auto row = analyseTensor(*plan.model, *tensor, spec, options, job, std::ref(scan));

@@ -319,15 +319,30 @@ std::optional<TensorAnalysis> keptRow(const Layout* layout, const Model& model, 
     return row;
 }
 
-Result<void> storeIn(const Layout* layout, const Model& model, const TensorInfo& tensor, TensorAnalysis& row,
+StoredIn storedIn(const Model& model, const std::vector<const TensorInfo*>& tensors, const QuantSpec& spec,
+                  bool named) {
+    const Layout* layout = followedLayout(model, spec);
+    if (!layout) return {};
+    std::vector<TakenTensor> taken;
+    for (const TensorInfo* tensor : tensors)
+        if (leftAlone(&model, {tensor, nullptr, named}, *layout)) addTaken(taken, *tensor, spec, *layout);
+    const RefusedRequest refused = refusalOf(model, std::move(taken), *layout);
+    return {layout, refused.any() ? refusedBy(*layout, *refused.any()) : std::string()};
+}
+
+Result<void> storeIn(const StoredIn& stored, const Model& model, const TensorInfo& tensor, TensorAnalysis& row,
                      const Job& job) {
-    if (!layout || row.status != Status::Ok || row.elements == 0 || row.solved) return {};
-    const auto bytes = bytesInLayout(model, tensor, row.spec, *layout, job);
+    if (!stored.layout || row.status != Status::Ok || row.elements == 0 || row.solved) return {};
+    if (!stored.refusal.empty()) {
+        row.warnings.push_back(stored.refusal);
+        return {};
+    }
+    const auto bytes = bytesInLayout(model, tensor, row.spec, *stored.layout, job);
     if (!bytes && bytes.error().cancelled) return tl::unexpected(bytes.error());
     if (bytes)
         row.bytesAfter = *bytes, row.bpw = 8.0 * double(*bytes) / double(row.elements);
     else
-        row.warnings.push_back(refusedBy(*layout, bytes.error()));
+        row.warnings.push_back(refusedBy(*stored.layout, bytes.error()));
     return {};
 }
 

@@ -18,9 +18,9 @@ Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tenso
 std::optional<TensorAnalysis> keptRow(const Layout* layout, const Model& model, const TensorInfo& tensor,
                                       const QuantSpec& spec, bool named);
 
-/// Gives a measured row the bytes that the layout in which `quantize` stores the spec writes, or a warning that the layout
-/// refuses the tensor. Null: the row has them. Error: cancelled.
-Result<void> storeIn(const Layout* layout, const Model& model, const TensorInfo& tensor, TensorAnalysis& row,
+/// Gives a measured row the bytes that the layout writes, or a warning with the refusal: the bytes are those of the spec
+/// then, as in an evaluation. Error: cancelled.
+Result<void> storeIn(const StoredIn& stored, const Model& model, const TensorInfo& tensor, TensorAnalysis& row,
                      const Job& job);
 
 /// Reports the elements of one pass as progress of a longer job. The job was at `start` when the pass began.

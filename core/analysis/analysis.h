@@ -161,6 +161,14 @@ Result<TensorAnalysis> analyseTensor(const Model& model, const TensorInfo& tenso
                                      const AnalysisOptions& options, const Job& job);
 Result<TensorStatistics> measureStatistics(const Model& model, const TensorInfo& tensor, const Job& job);
 
+/// The layout in which `quantize` stores tensors under a spec.
+struct StoredIn {
+    const Layout* layout = nullptr; ///< whose choice of matrices counts; null: all are taken
+    std::string refusal = {};       ///< why it refuses those that it takes; "": it does not
+};
+/// followedLayout() of the spec. `tensors`: all that the spec is for; `named`: by a filter.
+StoredIn storedIn(const Model& model, const std::vector<const TensorInfo*>& tensors, const QuantSpec& spec, bool named);
+
 struct AnalysisPlan {
     std::shared_ptr<const Model> model;
     std::vector<const TensorInfo*> tensors;
@@ -168,9 +176,10 @@ struct AnalysisPlan {
     AnalysisOptions options;
     /// Per spec, the codebooks that tensors share or that inputs weigh; empty, or a tensor's missing: its own.
     std::vector<std::map<const TensorInfo*, std::shared_ptr<const LearnedLevels>>> codebooks = {};
-    bool keepRows = true;           ///< false: rows are only handed out, for models of very many tensors
-    const Layout* layout = nullptr; ///< whose choice of matrices counts; null: followedLayout() of each spec
-    bool named = false;             ///< the tensors were named by a filter: no layout keeps one of them
+    bool keepRows = true;              ///< false: rows are only handed out, for models of very many tensors
+    const Layout* layout = nullptr;    ///< whose choice of matrices counts; null: that of storedIn() of each spec
+    std::vector<StoredIn> stored = {}; ///< of each spec and all its tensors; empty: all are in the plan
+    bool named = false;                ///< the tensors were named by a filter: no layout keeps one of them
     /// A unit is a tensor under a spec. analyse() goes on with the list that was begun with weightOf(). Units that are
     /// left out have no row. Null: all are computed.
     UnitRun* units = nullptr;

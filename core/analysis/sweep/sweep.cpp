@@ -166,8 +166,9 @@ Result<SweepResult> runSweep(const SweepPlan& plan, const Job& job,
             ++result.points[classOf[t] * result.specs + s].tensors;
         }
     }
-    std::vector<const Layout*> layouts;
-    for (const SweepSpec& one : plan.specs) layouts.push_back(followedLayout(*plan.model, one.spec));
+    std::vector<StoredIn> layouts;
+    for (const SweepSpec& one : plan.specs)
+        layouts.push_back(storedIn(*plan.model, plan.tensors, one.spec, plan.named));
     if (plan.units) plan.units->begin(progress.total);
     AnalysisOptions options;
     options.statistics = false;
@@ -181,7 +182,8 @@ Result<SweepResult> runSweep(const SweepPlan& plan, const Job& job,
             job.progress(progress);
             ScanProgress scan{job, progress, elementBytes};
             const QuantSpec& spec = plan.specs[s].spec;
-            Result<std::optional<TensorAnalysis>> row = keptRow(layouts[s], *plan.model, tensor, spec, plan.named);
+            Result<std::optional<TensorAnalysis>> row =
+                keptRow(layouts[s].layout, *plan.model, tensor, spec, plan.named);
             if (!*row)
                 row = unitOfAnalysis(plan.units, *plan.model, tensor, spec, options.effects.get(), job, [&] {
                     return analyseTensor(*plan.model, tensor, spec, options, job, std::ref(scan));

@@ -45,6 +45,8 @@ class TestOneMeaning : public QObject {
 private Q_SLOTS:
     void matricesOfASpec_data();
     void matricesOfASpec();
+    void bytesWhereTheLayoutRefuses_data();
+    void bytesWhereTheLayoutRefuses();
 };
 
 void TestOneMeaning::matricesOfASpec_data() {
@@ -118,6 +120,36 @@ void TestOneMeaning::matricesOfASpec() {
     const qint64 elements = first(analyzed, "specs")[s("elements")].toInteger();
     QCOMPARE(planned({}), elements);
     QCOMPARE(planned({s("--layout"), s("native")}), elements + keptElements); // it keeps no matrix
+}
+
+/// No file is written then; the bytes are those of the spec in every command, not of a mixture of layouts.
+void TestOneMeaning::bytesWhereTheLayoutRefuses_data() {
+    QTest::addColumn<QString>("network");
+    QTest::addColumn<QString>("spec");
+    QTest::addColumn<QString>("block");
+    QTest::newRow("an expert") << s("mixtral") << s("nf4:dialect=bnb") << s("64");
+    QTest::newRow("rows of the network") << s("llama") << s("int4:dialect=ct:block=32") << s("32");
+    QTest::newRow("all experts together") << s("mixtral") << s("nvfp4:dialect=ct") << s("16");
+}
+
+void TestOneMeaning::bytesWhereTheLayoutRefuses() {
+    QFETCH(QString, network);
+    QFETCH(QString, spec);
+    QFETCH(QString, block);
+    const QString path = s(QS_SOURCE_DIR "/tests/data/eval/") + network;
+    const QStringList of{path, s("--spec"), spec};
+    QCOMPARE(run(QStringList{s("quantize")} + of + QStringList{s("-o"), dir_.filePath(s("refused"))}).code, 1);
+    const QJsonObject analyzed = said(QStringList{s("analyze")} + of);
+    const QJsonObject sums = first(analyzed, "specs");
+    QVERIFY(sums[s("bytes")].toInteger() > 0);
+    QVERIFY(first(analyzed, "rows")[s("reason")].toString().contains(s("in which quantize stores it, refuses it: ")));
+    const QJsonObject evaluated = first(
+        said(QStringList{s("eval")} + of + QStringList{s("--tokens"), path + s("/tokens.npy"), s("--ctx"), s("12")}),
+        "rows");
+    const QJsonObject swept = first(said(QStringList{s("sweep")} + of + QStringList{s("--block"), block}), "rows");
+    for (const QJsonObject& one : {evaluated, swept})
+        for (const char* figure : {"matrices", "bytes"})
+            QCOMPARE(one[s(figure)].toInteger(), sums[s(figure)].toInteger());
 }
 
 QS_TEST(TestOneMeaning)
