@@ -217,6 +217,8 @@ Result<AskedSpecs> askedSpecs(const Model& model, const QuantizeRequest& request
 }
 
 Result<void> leftAlone(const Model* model, const AskedTensor& asked, const Layout& layout) {
+    if (layout.config && asked.tensor->elements == 0)
+        return fail("it has no values, and what reads the layout wants some in each quantized matrix");
     const bool isMost =
         asked.tensor->role == TensorRole::Experts || isExpertMatrix(asked.tensor->name) || isConv1d(*asked.tensor);
     if (asked.named || isMost) return {};
