@@ -10,9 +10,11 @@
 #include "core/quant/spec/trained.h"
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
 #include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -23,6 +25,26 @@ bool hasConfig(const Model& model) {
     std::error_code failed;
     return !model.folder.empty() &&
            std::filesystem::exists(std::filesystem::path(model.folder) / "config.json", failed);
+}
+
+template<class Bits> std::uint64_t nonFinitesIn(std::span<const std::byte> bytes, Bits exponent) {
+    std::uint64_t count = 0;
+    for (std::size_t at = 0; at + sizeof(Bits) <= bytes.size(); at += sizeof(Bits)) {
+        Bits value;
+        std::memcpy(&value, &bytes[at], sizeof value);
+        count += (value & exponent) == exponent;
+    }
+    return count;
+}
+/// NaN and Inf among whole values of a type; 0 for types of less than 16 bits.
+std::uint64_t nonFinitesIn(DType dtype, std::span<const std::byte> bytes) {
+    switch (dtype) {
+    case DType::F16: return nonFinitesIn<std::uint16_t>(bytes, 0x7c00);
+    case DType::BF16: return nonFinitesIn<std::uint16_t>(bytes, 0x7f80);
+    case DType::F32: return nonFinitesIn<std::uint32_t>(bytes, 0x7f800000);
+    case DType::F64: return nonFinitesIn<std::uint64_t>(bytes, 0x7ff0000000000000);
+    default: return 0;
+    }
 }
 
 /// The matrix as the layout's readers take it, by its address; and where it comes from.
@@ -63,6 +85,7 @@ public:
         result->quantizedTensors = taken_.size();
         result->copiedTensors = model_.tensors.size() - taken_.size();
         result->remarks.insert(result->remarks.begin(), remarks.begin(), remarks.end());
+        if (auto sentence = nonFinitesSentence(); !sentence.empty()) result->warnings.push_back(std::move(sentence));
         fields_.leave();
         for (std::uint32_t i = 0; i < taken_.size(); ++i)
             for (const std::string& warning : fields_.warningsOf(i))
@@ -86,8 +109,29 @@ private:
                 storedText(tensor, taken_[place].spec(), layout_, fields_.hasColumnScales(place))};
     }
 
-    Result<TensorToWrite> copy(const TensorInfo& tensor) const {
-        return layout_.copy ? layout_.copy(model_, tensor) : copyOf(model_, tensor);
+    Result<TensorToWrite> copy(const TensorInfo& tensor) {
+        auto out = layout_.copy ? layout_.copy(model_, tensor) : copyOf(model_, tensor);
+        if (!out || out->packed) return out;
+        out->produce = [this, &tensor, dtype = out->dtype,
+                        produce = std::move(out->produce)](const TensorToWrite::Sink& sink) {
+            std::uint64_t count = 0;
+            auto done = produce([&](std::span<const std::byte> piece) {
+                count += nonFinitesIn(dtype, piece);
+                return sink(piece);
+            });
+            const std::lock_guard lock(nonFinitesMutex_);
+            if (count > 0) nonFinites_[&tensor] = count; // it may be written twice
+            return done;
+        };
+        return out;
+    }
+    std::string nonFinitesSentence() const {
+        std::uint64_t values = 0;
+        for (const auto& [tensor, count] : nonFinites_) values += count;
+        if (values == 0) return {};
+        return fmt::format("{} of the copied tensors hold{} {} values that are NaN or infinite, such as '{}'.",
+                           nonFinites_.size(), nonFinites_.size() == 1 ? "s" : "", values,
+                           escapeForPeople(nonFinites_.begin()->first->name, 80));
     }
     const TensorInfo* originalOf(const TensorInfo& taken) const {
         const auto found = turned_.find(&taken);
@@ -177,6 +221,8 @@ private:
     std::vector<std::uint32_t> places_; ///< of each tensor of the model, among the taken ones
     std::vector<std::uint64_t> bytes_;  ///< of each tensor of the model, as predicted
     std::vector<OutputShard> shards_;
+    std::mutex nonFinitesMutex_;
+    std::map<const TensorInfo*, std::uint64_t> nonFinites_; ///< of copied tensors that have some
     std::vector<std::size_t> expected_; ///< of each shard: tensors of the model, until its list has its size
     WrittenModel written_;
     Finish finish_;

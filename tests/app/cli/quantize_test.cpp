@@ -385,6 +385,22 @@ private Q_SLOTS:
         }
     }
 
+    void valuesOfCopiesThatAreNotFiniteAreCounted() {
+        QTemporaryDir dir;
+        const QString in = put(dir.filePath(s("in.safetensors")),
+                               safetensors({{"a.weight", "F32", "[4,64]", ramp(256)},
+                                            {"b.bias", "F32", "[3]", floats({NAN, 1, INFINITY})},
+                                            {"c.bias", "BF16", "[2]", QByteArray("\x80\xff\x80\x3f", 4)},
+                                            {"d.bias", "F32", "[1]", floats({1})}}));
+        for (const char* output : {"out.safetensors", "out", "out.npz"}) {
+            const auto ran = run({s("quantize"), in, s("--spec"), s("int8"), s("-o"), dir.filePath(s(output))});
+            QVERIFY2(ran.code == 0, ran.err.constData());
+            QVERIFY2(
+                ran.out.contains("2 of the copied tensors hold 3 values that are NaN or infinite, such as 'b.bias'"),
+                ran.out.constData());
+        }
+    }
+
     void sampleAsAFolder() {
         QTemporaryDir dir;
         const QString out = dir.filePath(s("quantized"));
