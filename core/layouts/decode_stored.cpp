@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <fmt/format.h>
 
 namespace qs {
@@ -29,6 +30,7 @@ struct StoredFields final : StoredValues {
     const std::vector<std::int64_t>& shape() const override { return stored.shape; }
     std::uint64_t elements() const override { return stored.elements; }
     void read(std::uint64_t begin, std::size_t n, std::byte* into) const override;
+    std::uint64_t beyond() const override { return beyond_; }
     /// Finds the fields of `stored` in the model and checks their dtypes and shapes.
     Result<void> open(const Model& model, std::optional<Decode> decode);
 
@@ -45,6 +47,7 @@ private:
     void load(std::uint64_t begin, std::size_t n, float* out) const;
     void loadScales(std::uint64_t first, std::size_t n, float* out) const;
     void loadZeros(std::uint64_t first, std::size_t n, float* out) const;
+    mutable std::atomic<std::uint64_t> beyond_{0};
 };
 
 /// What the fields are read into where files are not mapped.
@@ -214,7 +217,7 @@ void StoredFields::read(std::uint64_t begin, std::size_t n, std::byte* into) con
     thread_local std::vector<float> wide;
     wide.resize(n);
     values(begin, n, wide.data());
-    appendFinite(stored.dtype, wide.data(), n, into);
+    if (const std::size_t beyond = appendFinite(stored.dtype, wide.data(), n, into)) beyond_ += beyond;
 }
 
 Result<void> StoredFields::open(TensorView& into, const Model& model, const std::string& name,
@@ -317,12 +320,17 @@ Result<std::shared_ptr<const StoredValues>> storedValues(const Model& model, Sto
     return fields;
 }
 
-Result<TensorToWrite> decodeStored(const Model& model, StoredTensor stored, std::optional<Decode> decode) {
+Result<TensorToWrite> decodeStored(const Model& model, StoredTensor stored, std::optional<Decode> decode,
+                                   std::uint64_t* beyond) {
     std::string name = stored.name;
     auto values = storedValues(model, std::move(stored), decode);
     if (!values) return tl::unexpected(values.error());
     TensorToWrite out{std::move(name), (*values)->dtype(), (*values)->shape(),
-                      [values = *values](const TensorToWrite::Sink& sink) { return produce(*values, sink); }};
+                      [values = *values, beyond](const TensorToWrite::Sink& sink) {
+                          auto done = produce(*values, sink);
+                          if (beyond) *beyond = values->beyond();
+                          return done;
+                      }};
     return out;
 }
 

@@ -11,7 +11,9 @@
 #include "core/model/conventions/undecoded.h"
 #include "core/model/output_axis.h"
 
+#include <algorithm>
 #include <cstring>
+#include <deque>
 #include <fmt/format.h>
 #include <set>
 
@@ -89,7 +91,9 @@ public:
         Finish finish;
         finish.copyAll = copyAll;
         auto result = writeModel(model_, std::move(shards), output, job, finish);
-        if (result) result->quantizedTensors = decoded, result->copiedTensors = copies;
+        if (!result) return result;
+        result->quantizedTensors = decoded, result->copiedTensors = copies;
+        if (const std::string beyond = beyondText(); !beyond.empty()) result->remarks.push_back(beyond);
         return result;
     }
 
@@ -97,6 +101,7 @@ private:
     struct Stored {
         const ModelFile* file;
         const std::string *key, *text; ///< of its metadata
+        std::uint64_t beyond = 0;      ///< see StoredValues, once it is written
     };
 
     std::string_view nameOf(std::uint32_t source) const override {
@@ -105,10 +110,10 @@ private:
     }
     Result<TensorToWrite> make(std::uint32_t source, std::uint32_t) override {
         if (source < model_.tensors.size()) return valuesOf(model_.tensors[source]);
-        const Stored& from = stored_[source - model_.tensors.size()];
+        Stored& from = stored_[source - model_.tensors.size()];
         auto stored = storedOf(from);
         if (!stored) return tl::unexpected(stored.error());
-        auto tensor = decodeStored(model_, std::move(*stored), decode_);
+        auto tensor = decodeStored(model_, std::move(*stored), decode_, &from.beyond);
         if (!tensor) return inFile(from, tensor.error());
         return finiteOnly(std::move(*tensor));
     }
@@ -131,6 +136,17 @@ private:
         return finiteOnly({tensor.name, dtype, tensor.shape,
                            [view = *view, dtype](const auto& sink) { return writeValues(view, dtype, sink); }});
     }
+    /// A sentence about values that the type of their tensor does not hold; "" if there are none.
+    std::string beyondText() const {
+        const auto isBeyond = [](const Stored& from) { return from.beyond > 0; };
+        const auto first = std::ranges::find_if(stored_, isBeyond);
+        const auto stored = first == stored_.end() ? Result<StoredTensor>(tl::unexpected(Error())) : storedOf(*first);
+        if (!stored) return {};
+        const auto others = std::count_if(first + 1, stored_.end(), isBeyond);
+        return fmt::format("{} decoded values of {} are beyond what {} holds, and became its largest{}.", first->beyond,
+                           quotedName(stored->name), info(stored->dtype).id,
+                           others > 0 ? fmt::format("; so did values of {} other tensors", others) : std::string());
+    }
     static tl::unexpected<Error> inFile(const Stored& from, const Error& error) {
         return fail(fmt::format("{}: {}", escapeForPeople(from.file->path, 160), error.sentence()), from.file->path);
     }
@@ -148,7 +164,7 @@ private:
     const Model& model_;
     std::optional<Decode> decode_;
     bool hasConv1d_;
-    std::vector<Stored> stored_;
+    std::deque<Stored> stored_; ///< what is written knows their addresses
     std::set<std::string> fields_;
 };
 

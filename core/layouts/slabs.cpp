@@ -120,14 +120,16 @@ void appendAs(DType dtype, const float* values, std::size_t n, std::byte* at) {
     }
 }
 
-void appendFinite(DType dtype, const float* values, std::size_t n, std::byte* at) {
+std::size_t appendFinite(DType dtype, const float* values, std::size_t n, std::byte* at) {
     const bool isHalf = dtype == DType::F16 || dtype == DType::BF16;
-    if (!isHalf || bestKernels().absMax(values, n, true) <= largestOf(dtype)) return appendAs(dtype, values, n, at);
+    if (!isHalf || bestKernels().absMax(values, n, true) <= largestOf(dtype)) return appendAs(dtype, values, n, at), 0;
     std::vector<float> held(values, values + n);
     const float most = largestOf(dtype);
+    std::size_t beyond = 0;
     for (float& value : held)
-        if (std::isfinite(value)) value = std::clamp(value, -most, most);
+        if (std::isfinite(value) && std::fabs(value) > most) value = std::copysign(most, value), ++beyond;
     appendAs(dtype, held.data(), n, at);
+    return beyond;
 }
 
 } // namespace qs

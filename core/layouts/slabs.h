@@ -52,7 +52,7 @@ std::span<std::uint8_t> codesOf(const PassRange& range, RunEncoder& encode);
 void moveCodes(std::uint8_t* codes, std::size_t n, int offset);
 /// f32 values as bytes of a float dtype, rounded half to even.
 void appendAs(DType dtype, const float* values, std::size_t n, std::byte* at);
-/// The same for decoded values: a finite one that rounding puts beyond the type becomes its largest.
-void appendFinite(DType dtype, const float* values, std::size_t n, std::byte* at);
+/// The same for decoded values: a finite one that rounding puts beyond the type becomes its largest. Returns how many.
+std::size_t appendFinite(DType dtype, const float* values, std::size_t n, std::byte* at);
 
 } // namespace qs

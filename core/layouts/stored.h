@@ -46,12 +46,16 @@ public:
     virtual std::uint64_t elements() const = 0;
     /// `n` elements from `begin` on, in the dtype.
     virtual void read(std::uint64_t begin, std::size_t n, std::byte* into) const = 0;
+    /// How many of the values read so far were beyond the dtype and became its largest.
+    virtual std::uint64_t beyond() const = 0;
 };
 Result<std::shared_ptr<const StoredValues>> storedValues(const Model& model, StoredTensor stored,
                                                          std::optional<Decode> decode);
 
-/// The tensor to write that decodes a stored one out of the model's fields.
+/// The tensor to write that decodes a stored one out of the model's fields. Writing it sets `beyond`, unless it is null:
+/// see StoredValues.
 struct TensorToWrite;
-Result<TensorToWrite> decodeStored(const Model& model, StoredTensor stored, std::optional<Decode> decode);
+Result<TensorToWrite> decodeStored(const Model& model, StoredTensor stored, std::optional<Decode> decode,
+                                   std::uint64_t* beyond = nullptr);
 
 } // namespace qs

@@ -79,6 +79,7 @@ private Q_SLOTS:
     void nothingNonFinite_data();
     void nothingNonFinite();
     void valuesThatOnlyRoundingPushesOut();
+    void whatATypeDoesNotHoldIsCounted();
     void readersOfHalves_data();
     void readersOfHalves();
     void whatFitsIsOffered();
@@ -145,6 +146,32 @@ void OverflowTest::valuesThatOnlyRoundingPushesOut() {
             QVERIFY2(decoded && nonFinite(back.toStdString()) == 0, specText(spec).c_str());
         }
     QVERIFY(written > 40);
+}
+
+// A file whose codes hold more than the type that it names: what is written is not what is stored.
+void OverflowTest::whatATypeDoesNotHoldIsCounted() {
+    const QTemporaryDir folder;
+    auto values = withLarge(3e6f);
+    values[5] = -1e6f;
+    const QString path = folder.filePath(QStringLiteral("out.safetensors"));
+    const auto model = opened(folder, {f32(kName, {kRows, kColumns}, values)});
+    QVERIFY(quantizeModel(*model, request("int8:block=64", "native", path), {}));
+    const auto decode = [&] {
+        const std::string back = folder.filePath(QStringLiteral("back.safetensors")).toStdString();
+        auto done = dequantizeModel(**openModel(path.toStdString()), {}, back, {});
+        if (!done) qFatal("%s", done.error().message.c_str());
+        return done->remarks;
+    };
+    QVERIFY(decode().empty());
+    QByteArray bytes = bytesOf(path);
+    const QByteArray before = QByteArrayLiteral("\\\"dtype\\\":\\\"F32\\\"");
+    QCOMPARE(bytes.count(before), 1);
+    put(path, bytes.replace(before, QByteArray(before).replace("F32", "F16")));
+    const auto remarks = decode();
+    QCOMPARE(remarks.size(), std::size_t(1));
+    QVERIFY2(remarks[0].starts_with("2 decoded values of ") &&
+                 remarks[0].find("beyond what F16 holds") != std::string::npos,
+             remarks[0].c_str());
 }
 
 void OverflowTest::readersOfHalves_data() {
