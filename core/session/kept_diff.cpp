@@ -16,6 +16,7 @@ struct RowKept {
     std::string a, b; ///< tensor names in the two models; empty if missing there
     int order = 0;
     std::optional<std::uint64_t> nonFiniteEqual = {}; ///< none: of an earlier version, which did not count them
+    std::optional<std::uint64_t> zeroSigns = {};      ///< the same
 };
 struct DiffKept {
     std::string other;
@@ -46,6 +47,7 @@ template<class Io> static void fields(Io& io, RowKept& one) {
     io("differing", row.differing);
     io("non_finite", row.nonFinite);
     io("non_finite_equal", one.nonFiniteEqual);
+    io("zero_signs", one.zeroSigns);
     io("error", row.errorPower);
     io("power", row.power);
     io("other_power", row.otherPower);
@@ -76,8 +78,8 @@ std::string keptDiff(const KeptDiff& diff) {
             all.times.push_back(source.mtimeNs);
         }
     for (const auto& row : diff.result.rows) {
-        all.rows.push_back(
-            {row, row.a ? row.a->name : "", row.b ? row.b->name : "", int(row.placement.rows), row.nonFiniteEqual});
+        all.rows.push_back({row, row.a ? row.a->name : "", row.b ? row.b->name : "", int(row.placement.rows),
+                            row.nonFiniteEqual, row.zeroSigns});
         all.rows.back().row.a = all.rows.back().row.b = nullptr;
     }
     all.bytes = diff.result.bytes, all.seconds = diff.result.seconds;
@@ -112,7 +114,8 @@ Result<KeptDiff> diffKept(const std::string& text, const std::shared_ptr<const M
         if ((!row.a && !one.a.empty()) || (!row.b && !one.b.empty()) || (!row.a && !row.b)) return fail(changed);
         if (one.order < 0 || one.order >= kept::kOrders) return fail("the kept comparison is damaged: an order");
         row.placement.rows = Placement::Rows(one.order);
-        row.nonFiniteEqual = one.nonFiniteEqual.value_or(0);
+        row.nonFiniteEqual = one.nonFiniteEqual.value_or(0), row.zeroSigns = one.zeroSigns.value_or(0);
+        diff.result.equalButSigns += row.status == DiffStatus::Equal && row.zeroSigns > 0;
         diff.result.rows.push_back(std::move(row));
     }
     return diff;

@@ -13,6 +13,7 @@
 #include <chrono>
 #include <fmt/format.h>
 #include <limits>
+#include <numeric>
 
 namespace qs {
 namespace {
@@ -61,6 +62,8 @@ Result<void> derive(const DiffRow& row, Deriving& deriving, VerifiedTensor& out)
     const bool isSame = row.status == DiffStatus::Equal && !out.isQuantized;
     if (isSame) {
         out.spec = "keep", out.derives = Derives::Exact;
+        if (out.zeroSigns > 0)
+            out.reason = fmt::format("equal but for the bits of {} zeros, which have another sign", out.zeroSigns);
         return {};
     }
     if (tensorOfExpert(row.a->name) || tensorOfExpert(row.b->name)) {
@@ -144,6 +147,10 @@ std::size_t Verification::count(VerifyStatus status) const {
 std::size_t Verification::falseClaims() const {
     return std::size_t(std::ranges::count_if(claims, [](const Claim& one) { return !one.holds; }));
 }
+std::uint64_t Verification::zeroSigns() const {
+    return std::accumulate(tensors.begin(), tensors.end(), std::uint64_t(0),
+                           [](std::uint64_t sum, const VerifiedTensor& row) { return sum + row.zeroSigns; });
+}
 std::optional<double> Verification::largestNmse() const {
     std::optional<double> most;
     for (const VerifiedTensor& row : tensors)
@@ -187,6 +194,7 @@ Result<Verification> verifyExport(const VerifyRequest& request, const Job& job) 
         if (stored) one.bytes = shareOf(one.bytes, row.b->elements, stored->elements);
         if (row.status == DiffStatus::Equal || row.status == DiffStatus::Different) {
             one.nmse = row.nmse(), one.nonFinite = row.nonFinite;
+            one.zeroSigns = one.isQuantized ? 0 : row.zeroSigns;
             one.isUnbounded = row.power == 0 && row.errorPower > 0;
             if (auto done = derive(row, deriving, one); !done) return done;
         }

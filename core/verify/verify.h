@@ -34,6 +34,7 @@ struct VerifiedTensor {
     std::uint64_t elements = 0;
     std::uint64_t bytes = 0;     ///< size in the export: codes, scales and all else that decoding needs
     std::uint64_t differing = 0; ///< number of values that differ from those of the spec
+    std::uint64_t zeroSigns = 0; ///< see DiffRow; 0 where it is quantized: there the reader's arithmetic signs a zero
     std::uint64_t nonFinite = 0; ///< number of values that are NaN or Inf on one side and others on the other side
     bool isUnbounded = false;    ///< true: the original is all zeros and the export is not, so that no NMSE bounds it
     bool isQuantized = false;    ///< true: it is stored in fewer bits than a float has
@@ -53,6 +54,7 @@ struct Verification {
     std::size_t count(Derives derives) const;
     std::size_t count(VerifyStatus status) const;
     std::size_t falseClaims() const;
+    std::uint64_t zeroSigns() const; ///< of all tensors
     /// Infinite where a tensor has a NaN or Inf on one side and another value on the other side.
     std::optional<double> largestNmse() const;
 };

@@ -95,6 +95,8 @@ std::string verificationText(const Verification& found) {
                         found.count(Derives::Differs), found.count(Derives::Unknown));
     if (const auto missing = found.count(VerifyStatus::Missing); missing > 0)
         text += fmt::format(" {} are missing.", missing);
+    if (const auto signs = found.zeroSigns(); signs > 0)
+        text += fmt::format(" {} zeros of copies have another sign.", signs);
     if (const auto most = found.largestNmse())
         text += std::isfinite(*most)
                     ? fmt::format(" Largest NMSE: {}.", scientificText(*most, 3))
@@ -131,6 +133,11 @@ const Columns<VerifiedTensor>& verifiedColumns() {
           "Values that are not those of the spec"},
          [](const T& t) -> Value {
              return t.derives == Derives::Unknown ? Value{} : Value{std::int64_t(t.differing)};
+         }},
+        {{"zero_signs", "Zero signs", "", Show::Integer, 0, Direction::LowerIsBetter,
+          "Zeros of a copy that have another sign than in the original: equal numbers in other bits"},
+         [](const T& t) -> Value {
+             return t.status == VerifyStatus::Ok && !t.isQuantized ? Value{std::int64_t(t.zeroSigns)} : Value{};
          }},
         {{"nonfinite", "Non-finite", "", Show::Integer, 0, Direction::LowerIsBetter,
           "Values that are NaN or Inf on one side and others on the other side"},

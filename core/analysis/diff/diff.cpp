@@ -141,6 +141,7 @@ private:
     Result<void> put(DiffRow row) {
         ++done_;
         if (row.status == DiffStatus::OnlyA || row.status == DiffStatus::OnlyB) row.reason = whyAlone(row);
+        out_.equalButSigns += row.status == DiffStatus::Equal && row.zeroSigns > 0;
         if (!onRow_) return out_.rows.push_back(std::move(row)), Result<void>();
         ++out_.handedOut[std::size_t(row.status)];
         return onRow_(row);
@@ -175,6 +176,9 @@ private:
         for (const TensorInfo* one : {&a, &b})
             if (one->isUnread() && one->bytes == 0) return refuse(row, "its values cannot be read");
         if (a.elements != b.elements) return refuse(row, "they hold different numbers of values");
+        if (a.elements == 0 && a.shape != b.shape)
+            return refuse(row, fmt::format("they hold no values, in different shapes: {} and {}", shapeText(a.shape),
+                                           shapeText(b.shape)));
         if (a.elements == 0) {
             row.status = DiffStatus::Equal;
             return put(std::move(row));
@@ -323,7 +327,7 @@ private:
                 row.placement = {};
                 row.placement.rowsPermuted = (*found)->rows, row.placement.columnsPermuted = (*found)->columns;
                 row.status = DiffStatus::Equal;
-                row.differing = 0, row.errorPower = 0, row.maxAbs = 0;
+                row.differing = 0, row.errorPower = 0, row.maxAbs = 0, row.zeroSigns = (*found)->zeroSigns;
                 row.product = row.otherPower = row.power;
             }
         }
@@ -399,7 +403,9 @@ Result<DiffResult> diffModels(const DiffPlan& plan, const Job& job, const OnDiff
     return result;
 }
 
-bool isChanged(const DiffRow& row) { return row.status != DiffStatus::Equal || row.placement.permuted(); }
+bool isChanged(const DiffRow& row) {
+    return row.status != DiffStatus::Equal || row.placement.permuted() || row.zeroSigns > 0;
+}
 
 void keepChanged(DiffResult& result) {
     result.equalLeftOut += std::erase_if(result.rows, [](const DiffRow& row) { return !isChanged(row); });

@@ -55,6 +55,7 @@ struct DiffRow {
     /// `nonFinite`: values that differ because one of them is NaN or Inf; `nonFiniteInB`: those that are in B.
     /// `nonFiniteEqual`: NaN and Inf with equal bits.
     std::uint64_t elements = 0, differing = 0, nonFinite = 0, nonFiniteInB = 0, nonFiniteEqual = 0;
+    std::uint64_t zeroSigns = 0; ///< zeros of another sign in the other: other bits, but equal, so not in `differing`
     /// False: the sums below leave values out, and no figure is made of them.
     bool isWhole() const { return nonFinite + nonFiniteEqual == 0; }
     /// Sums over all finite pairs: (B - A)^2, A^2, B^2 and A B. Then the largest |B - A|.
@@ -69,6 +70,7 @@ struct DiffRow {
 struct DiffResult {
     std::vector<DiffRow> rows;              ///< in the order of A, then the tensors that are only in B
     std::size_t equalLeftOut = 0;           ///< number of rows that keepChanged() removed
+    std::size_t equalButSigns = 0;          ///< number of equal rows in which zeros have other signs
     std::array<std::size_t, 5> handedOut{}; ///< number of rows given to onRow, by status
     std::uint64_t bytes = 0;                ///< read from both models
     double seconds = 0;
@@ -90,7 +92,7 @@ using OnDiffRow = std::function<Result<void>(const DiffRow&)>;
 /// Compares the models with bounded memory (with `onRow`, rows are not kept either). Fails if the job is cancelled, if
 /// a file changed, if the filter is invalid, or if it selects no tensor.
 Result<DiffResult> diffModels(const DiffPlan& plan, const Job& job, const OnDiffRow& onRow = {});
-/// True unless the tensors are equal in the same order of rows and columns.
+/// True unless the tensors are equal in the same order of rows and columns, the signs of zeros included.
 bool isChanged(const DiffRow& row);
 /// Removes the rows for which isChanged() is false, and counts them in equalLeftOut.
 void keepChanged(DiffResult& result);

@@ -25,7 +25,7 @@ constexpr std::int64_t kHeads[] = {128, 64, 32, 96, 80,  256, 8,   16,  24,  40,
 
 struct Sums {
     double error = 0, a = 0, b = 0, product = 0, most = 0;
-    std::uint64_t differing = 0, nonFinite = 0, nonFiniteInB = 0, nonFiniteEqual = 0;
+    std::uint64_t differing = 0, nonFinite = 0, nonFiniteInB = 0, nonFiniteEqual = 0, zeroSigns = 0;
 
     void add(const float* x, const float* y, std::size_t n) {
         double errors[kLanes] = {}, as[kLanes] = {}, bs[kLanes] = {}, products[kLanes] = {}, mosts[kLanes] = {};
@@ -35,14 +35,15 @@ struct Sums {
                 for (std::size_t lane = 0; lane < kLanes; ++lane) addOne(x[i + lane], y[i + lane]);
                 continue;
             }
-            unsigned differ = 0;
+            unsigned differ = 0, signs = 0;
             for (std::size_t lane = 0; lane < kLanes; ++lane) {
                 const double v = double(x[i + lane]), w = double(y[i + lane]), e = w - v, size = std::fabs(e);
                 errors[lane] += e * e, as[lane] += v * v, bs[lane] += w * w, products[lane] += v * w;
                 mosts[lane] = mosts[lane] < size ? size : mosts[lane];
                 differ += x[i + lane] != y[i + lane];
+                signs += haveOtherSigns(x[i + lane], y[i + lane]);
             }
-            differing += differ;
+            differing += differ, zeroSigns += signs;
         }
         for (std::size_t lane = 0; lane < kLanes; ++lane) {
             error += errors[lane], a += as[lane], b += bs[lane], product += products[lane];
@@ -55,6 +56,7 @@ struct Sums {
         most = std::max(most, other.most);
         differing += other.differing, nonFinite += other.nonFinite;
         nonFiniteInB += other.nonFiniteInB, nonFiniteEqual += other.nonFiniteEqual;
+        zeroSigns += other.zeroSigns;
     }
 
 private:
@@ -74,7 +76,11 @@ private:
         }
         error += e * e, a += v * v, b += w * w, product += v * w;
         most = std::max(most, std::fabs(e));
-        differing += x != y;
+        differing += x != y, zeroSigns += haveOtherSigns(x, y);
+    }
+    /// Of equal numbers the bits differ in the sign of zeros only.
+    static bool haveOtherSigns(float x, float y) {
+        return x == y && std::bit_cast<std::uint32_t>(x) != std::bit_cast<std::uint32_t>(y);
     }
 };
 
@@ -322,6 +328,7 @@ Result<void> compareAll(const Pairing& pairing, const Placement& placement, cons
     row.elements = pairing.part->elements;
     row.differing = all.differing, row.nonFinite = all.nonFinite;
     row.nonFiniteInB = all.nonFiniteInB, row.nonFiniteEqual = all.nonFiniteEqual;
+    row.zeroSigns = all.zeroSigns;
     row.errorPower = all.error, row.power = all.a, row.otherPower = all.b, row.product = all.product;
     row.maxAbs = all.most;
     row.status = all.differing ? DiffStatus::Different : DiffStatus::Equal;

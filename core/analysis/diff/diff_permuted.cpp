@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 
@@ -78,10 +79,11 @@ std::vector<std::size_t> placesOf(const std::vector<std::uint64_t>& a, const std
     return places;
 }
 
-/// True if a[r][c] equals b[rows[r]][columns[c]] for all values.
+/// True if a[r][c] equals b[rows[r]][columns[c]] for all values. Counts zeros whose signs differ.
 bool equalUnder(const TensorView& a, const TensorView& b, const Matrix& matrix, const std::vector<std::size_t>& rows,
-                const std::vector<std::size_t>& columns, const Job& job) {
+                const std::vector<std::size_t>& columns, const Job& job, std::uint64_t& zeroSigns) {
     std::atomic<bool> same{true};
+    std::atomic<std::uint64_t> signs{0};
     std::vector<std::vector<float>> rooms(workerCount());
     const auto n = std::size_t(matrix.columns);
     parallelFor(rows.size(), 64, [&](std::size_t first, std::size_t last, unsigned id) {
@@ -90,10 +92,15 @@ bool equalUnder(const TensorView& a, const TensorView& b, const Matrix& matrix, 
         for (std::size_t r = first; r < last && same && !job.cancelled(); ++r) {
             loadF32(a, std::uint64_t(r * n), n, x);
             loadF32(b, std::uint64_t(rows[r] * n), n, y);
-            for (std::size_t c = 0; c < n; ++c)
+            std::uint64_t other = 0;
+            for (std::size_t c = 0; c < n; ++c) {
                 if (x[c] != y[columns[c]]) same = false;
+                other += std::signbit(x[c]) != std::signbit(y[columns[c]]);
+            }
+            signs += other;
         }
     });
+    zeroSigns = signs;
     return same;
 }
 
@@ -112,7 +119,9 @@ Result<std::optional<Permuted>> findPermutation(const Pairing& pairing, const Jo
     const TensorView part = forScan(*p), whole = forScan(*w);
     const Signatures a = signaturesOf(part, matrix, job), b = signaturesOf(whole, matrix, job);
     const auto rows = placesOf(a.rows, b.rows), columns = placesOf(a.columns, b.columns);
-    const bool found = !rows.empty() && !columns.empty() && equalUnder(part, whole, matrix, rows, columns, job);
+    std::uint64_t zeroSigns = 0;
+    const bool found =
+        !rows.empty() && !columns.empty() && equalUnder(part, whole, matrix, rows, columns, job, zeroSigns);
     releasePages(*pairing.partModel, *pairing.part);
     releasePages(*pairing.wholeModel, *pairing.whole);
     if (job.cancelled()) return cancelledError();
@@ -120,7 +129,7 @@ Result<std::optional<Permuted>> findPermutation(const Pairing& pairing, const Jo
          {std::pair(pairing.partModel, pairing.part), {pairing.wholeModel, pairing.whole}})
         if (auto same = model->unchanged(*tensor); !same) return tl::unexpected(same.error());
     if (!found) return std::optional<Permuted>();
-    return std::optional(Permuted{!inOrder(rows), !inOrder(columns)});
+    return std::optional(Permuted{!inOrder(rows), !inOrder(columns), zeroSigns});
 }
 
 } // namespace qs

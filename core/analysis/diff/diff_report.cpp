@@ -87,6 +87,9 @@ const Columns<DiffRow>& diffColumns() {
         add({"differing", "Differing", "", Show::Integer, 0, Direction::LowerIsBetter,
              "Values that are not equal as f32"},
             [measured](const DiffRow& r) -> Value { return measured(r) ? Value(std::int64_t(r.differing)) : Value(); });
+        add({"zero_signs", "Zero signs", "", Show::Integer, 0, none,
+             "Zeros that have another sign in the other: equal numbers in other bits, not among the differing"},
+            [measured](const DiffRow& r) -> Value { return measured(r) ? Value(std::int64_t(r.zeroSigns)) : Value(); });
         add({"nmse", "NMSE", "", Show::Scientific, 4, Direction::LowerIsBetter, "||B - A||^2 / ||A||^2"},
             &DiffRow::nmse);
         add({"sqnr_db", "SQNR", "dB", Show::Fixed, 2, Direction::HigherIsBetter,
@@ -119,7 +122,10 @@ std::string diffText(const DiffResult& result) {
                                        {DiffStatus::OnlyB, "only in B"},
                                        {DiffStatus::Refused, "not comparable"}})
         if (const auto n = result.count(status) + (status == DiffStatus::Equal ? result.equalLeftOut : 0))
-            text += fmt::format("{}{} {}", text.empty() ? "" : ", ", n, what);
+            text += fmt::format("{}{} {}{}", text.empty() ? "" : ", ", n, what,
+                                status == DiffStatus::Equal && result.equalButSigns > 0
+                                    ? fmt::format(" ({} but for signs of zeros)", result.equalButSigns)
+                                    : "");
     return text.empty() ? "no tensors" : text;
 }
 

@@ -22,6 +22,8 @@ private Q_SLOTS:
     void memory();
     void itself();
     void cancelled();
+    void signsOfZeros();
+    void shapesWithoutValues();
     void report();
 };
 
@@ -56,6 +58,36 @@ void DiffTest::figures() {
     QVERIFY(rowOf("fresh").status == DiffStatus::OnlyB);
     QVERIFY(rowOf("ids").status == DiffStatus::Different);
     QCOMPARE(diffText(result), std::string("1 equal, 3 different, 1 only in A, 1 only in B, 1 not comparable"));
+}
+
+/// 0 and -0 are equal numbers in other bits: no error, but counted, and shown among what has changed.
+void DiffTest::signsOfZeros() {
+    const QTemporaryDir folder;
+    Values zeros(19, 0.0f), other = zeros, rows = {0, 1, 2, 3, 4, 5, 0, 7, 8, 9, 10, 11}, turned;
+    other[2] = other[18] = -0.0f; // in a vector of the loop and behind the last
+    for (const int row : {2, 0, 1}) turned.insert(turned.end(), rows.begin() + 4 * row, rows.begin() + 4 * row + 4);
+    turned[4] = -0.0f; // the first value of the first row
+    const auto a = opened(folder, {f32("w", {19}, zeros), f32("same", {2}, {-0.0f, 1}), f32("rows", {3, 4}, rows)},
+                          "a.safetensors");
+    const auto b = opened(folder, {f32("w", {19}, other), f32("same", {2}, {-0.0f, 1}), f32("rows", {3, 4}, turned)},
+                          "b.safetensors");
+    auto result = diffed(a, b);
+    QCOMPARE(diffText(result), std::string("3 equal (2 but for signs of zeros)"));
+    keepChanged(result);
+    QCOMPARE(result.rows.size(), std::size_t(2));
+    for (const DiffRow& row : result.rows) {
+        QVERIFY(row.status == DiffStatus::Equal && row.differing == 0 && row.maxAbs == 0);
+        QCOMPARE(row.zeroSigns, std::uint64_t(row.a->name == "w" ? 2 : 1));
+        QCOMPARE(row.placement.rowsPermuted, row.a->name == "rows");
+    }
+}
+
+void DiffTest::shapesWithoutValues() {
+    const QTemporaryDir folder;
+    const auto result = diffed(opened(folder, {f32("w", {0, 64}, {}), f32("x", {0, 4}, {})}, "a.safetensors"),
+                               opened(folder, {f32("w", {0, 32}, {}), f32("x", {0, 4}, {})}, "b.safetensors"));
+    QCOMPARE(diffText(result), std::string("1 equal, 1 not comparable"));
+    QCOMPARE(result.rows[0].reason, std::string("they hold no values, in different shapes: [0, 64] and [0, 32]"));
 }
 
 /// Two tensors that cannot be read are not equal.

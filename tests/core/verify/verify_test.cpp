@@ -121,6 +121,8 @@ private Q_SLOTS:
     void aWrongClaim();
     void missingAndAdded();
     void tensorsThatCannotBeRead();
+    void signsOfZeros();
+    void shapesWithoutValues();
     void ordersOfGateAndUp_data();
     void ordersOfGateAndUp();
     void limits();
@@ -325,6 +327,40 @@ void TestVerify::missingAndAdded() {
     QCOMPARE(rowOf(found, "a.weight")->derives, Derives::Exact);
     const auto limit = parseLimits({"missing"}, verifyLimits());
     QVERIFY(limit && brokenLimit(found, *limit).find("1 tensors") != std::string::npos);
+}
+
+// A copy has the original's bits; a decoded zero has the sign that the reader's arithmetic gives it.
+void TestVerify::signsOfZeros() {
+    QTemporaryDir folder;
+    auto values = wavy(64 * 256), other = values;
+    values[3] = other[3] = -0.0f; // an integer code has no sign
+    auto bias = wavy(9);
+    bias[0] = 0.0f;
+    const auto model =
+        opened(folder, {made("a.weight", DType::F32, {64, 256}, values), made("c.bias", DType::F32, {9}, bias)},
+               "a.safetensors");
+    const QString path = folder.filePath(QStringLiteral("int8.safetensors"));
+    QVERIFY(quantizeModel(*model, request("int8:block=64", "native", path), {}));
+    const Verification exact = verified(model, path.toStdString());
+    QVERIFY(rowOf(exact, "a.weight")->derives == Derives::Exact && exact.zeroSigns() == 0);
+    bias[0] = -0.0f;
+    const auto copy =
+        opened(folder, {made("a.weight", DType::F32, {64, 256}, other), made("c.bias", DType::F32, {9}, bias)},
+               "b.safetensors");
+    const Verification found = verified(model, copy->path);
+    QVERIFY(rowOf(found, "c.bias")->derives == Derives::Exact && rowOf(found, "c.bias")->zeroSigns == 1);
+    QVERIFY(rowOf(found, "c.bias")->reason.find("1 zeros, which have another sign") != std::string::npos);
+    QVERIFY(verificationText(found).find("1 zeros of copies have another sign.") != std::string::npos);
+}
+
+void TestVerify::shapesWithoutValues() {
+    QTemporaryDir folder;
+    const auto made0 = [&](std::int64_t columns, const char* name) {
+        return opened(folder, {made("a.weight", DType::F32, {0, columns}, std::vector<float>())}, name);
+    };
+    const Verification found = verified(made0(64, "a.safetensors"), made0(32, "b.safetensors")->path);
+    QCOMPARE(found.count(VerifyStatus::Refused), std::size_t(1));
+    QVERIFY(found.count(Derives::Exact) == 0);
 }
 
 // Such a tensor is listed with no elements.
