@@ -8,6 +8,7 @@
 #include "core/model/gguf/gguf_write.h"
 #include "core/model/mapped_file.h"
 #include "core/model/npy/npz_write.h"
+#include "core/model/output/content_note.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -57,26 +58,35 @@ std::optional<Ends> endsOf(const std::string& path) {
     return out;
 }
 
-/// Reports may be written again where they lie, also in the folder of a model: each says who wrote it.
-bool isOwnReport(const std::string& path) {
-    const auto ends = endsOf(path);
-    if (!ends) return false;
-    if (path.ends_with(".csv")) return isHeaderOfCsv(ends->head);
-    return ends->have(
+/// A report says who wrote it.
+bool looksLikeReport(const std::string& path, const Ends& ends) {
+    if (path.ends_with(".csv")) return isHeaderOfCsv(ends.head);
+    return ends.have(
         {"content=\"QuantScope ", "\"version\": \"QuantScope ", "Tool: QuantScope ", "/Creator (QuantScope "});
 }
 
 /// The same of all that this program writes and that can say so: rows without provenance, recipes, certificates, weights
-/// in layouts of ours, inputs of layers. Of an empty file nothing is lost.
-bool isOwnFile(const std::string& path) {
-    if (isOwnReport(path)) return true;
-    const auto ends = endsOf(path);
-    if (!ends) return false;
-    if (ends->head.starts_with("GGUF")) return ends->head.find(kGgufMark) != std::string::npos;
-    if (ends->head.starts_with("PK\3\4")) return ends->tail.find(kNpzMark) != std::string::npos;
+/// in layouts of ours, inputs of layers.
+bool looksLikeOurs(const std::string& path, const Ends& ends) {
+    if (looksLikeReport(path, ends)) return true;
+    if (ends.head.starts_with("GGUF")) return ends.head.find(kGgufMark) != std::string::npos;
+    if (ends.head.starts_with("PK\3\4")) return ends.tail.find(kNpzMark) != std::string::npos;
     for (const char* start : {"{\"rows\": [", "{\"format\": ", "{\n  \"version\": 1,\n  \"default\": "})
-        if (ends->head.starts_with(start)) return true;
-    return ends->size == 0 || ends->have({"\"quantscope", "quantscope_hdf5"});
+        if (ends.head.starts_with(start)) return true;
+    return ends.have({"\"quantscope", "quantscope_hdf5"});
+}
+
+/// Reports may be written again where they lie, also in the folder of a model, unless somebody has changed them since.
+bool isOwnReport(const std::string& path) {
+    const auto ends = endsOf(path);
+    return ends && looksLikeReport(path, *ends) && isAsNoted(path);
+}
+
+/// Of an empty file nothing is lost. A mark alone proves nothing: other programs keep it when they change the rest. A
+/// note alone does neither: a folder of a model that was written holds notes on files of others.
+bool isOwnFile(const std::string& path) {
+    const auto ends = endsOf(path);
+    return ends && (ends->size == 0 || (looksLikeOurs(path, *ends) && isAsNoted(path)));
 }
 
 /// An export that its certificate still describes. Another file under the same name is somebody else's.
@@ -171,10 +181,11 @@ Result<void> RunFiles::mayBeWritten(bool force, const char* forced) const {
         if (output.isSpecial || output.isFolder) continue;
         if (auto fine = checkEnding(output.path, output.as, output.endings); !fine) return fine;
         if (!force && !endsWithAny(output.path, output.unmarked) && stays(output))
-            return fail(fmt::format("{} ({}) is there, and not by this program: name another file, or give {} to "
-                                    "replace it.",
-                                    shownOutput(output.path), output.as, forced),
-                        output.path);
+            return fail(
+                fmt::format("{} ({}) is there, and nothing shows that it is still as this program wrote it: name "
+                            "another file, or give {} to replace it.",
+                            shownOutput(output.path), output.as, forced),
+                output.path);
     }
     return {};
 }

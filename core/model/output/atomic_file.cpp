@@ -5,6 +5,7 @@
 #include "core/base/text.h"
 #include "core/model/mapped_file.h"
 #include "core/model/model.h"
+#include "core/model/output/content_note.h"
 #include "core/model/output/folder_lock.h"
 #include "core/model/output/output_path.h"
 
@@ -172,9 +173,12 @@ Result<void> AtomicFile::write(std::span<const std::byte> bytes) {
 
 Result<void> AtomicFile::write(std::string_view text) { return write(std::as_bytes(std::span(text))); }
 
-/// Reads everything back and compares hashes, so that a file gets its name only if its bytes are on the disk.
+/// Reads everything back and compares hashes, so that a file gets its name only if its bytes are on the disk. Notes the
+/// hash of all of it, see content_note.h.
 Result<void> AtomicFile::readsBack(const Job& job) {
     buffer_.resize(kBuffer);
+    std::ranges::sort(written_, {}, &Written::offset);
+    ContentHash whole;
     for (const auto& [at, bytes, sum] : written_) {
         if (job.cancelled()) return cancelledError();
         const auto length = std::size_t(bytes);
@@ -195,7 +199,9 @@ Result<void> AtomicFile::readsBack(const Job& job) {
                                     "written, so the disk or its driver is at fault; nothing was left behind.",
                                     shownPath(path_), at, at + length),
                         path_, static_cast<long long>(at));
+        whole.add(at, std::as_bytes(std::span(buffer_)).first(length));
     }
+    noteContent(fd_, whole.text());
     return {};
 }
 

@@ -4,6 +4,7 @@
 #include "core/base/text.h"
 #include "core/model/companion.h"
 #include "core/model/model.h"
+#include "core/model/output/content_note.h"
 #include "core/model/output/folder_lock.h"
 #include "core/model/output/output_path.h"
 
@@ -23,7 +24,7 @@ namespace qs {
 namespace {
 
 namespace fs = std::filesystem;
-// Name of the file that lists what commit() wrote: NAME, a tab, the bytes of the file.
+// Name of the file that lists what commit() wrote: NAME, and behind tabs what Listed holds.
 constexpr const char* kMarker = ".quantscope";
 constexpr const char* kMarkerFirstLine = "QuantScope wrote the files below and may replace them";
 
@@ -40,14 +41,28 @@ std::string markerLine(const std::string& name) {
     return line;
 }
 
-/// Whether somebody has written the file since the marker, which is written last: its size is another, or it is younger.
-/// `size`: in the marker; "": it does not say.
-bool hasChanged(const fs::path& file, const std::string& size, const fs::path& marker) {
-    struct stat now {
-    }, then{};
-    if (::lstat(file.c_str(), &now) != 0 || ::lstat(marker.c_str(), &then) != 0) return true;
-    const auto timeOf = [](const struct stat& one) { return std::pair(one.st_mtim.tv_sec, one.st_mtim.tv_nsec); };
-    return (!size.empty() && size != std::to_string(now.st_size)) || timeOf(now) > timeOf(then);
+/// What the marker says of a file beside its name.
+struct Listed {
+    std::string size, hash; ///< in bytes; see content_note.h
+};
+
+/// Whether the content of a file is another one than that of the marker. Times say nothing: a copy has new ones, and
+/// anybody can put them back.
+bool hasChanged(const fs::path& file, const Listed& listed) {
+    struct stat now {};
+    if (::lstat(file.c_str(), &now) != 0 || !S_ISREG(now.st_mode)) return true;
+    if (listed.size != std::to_string(now.st_size) || listed.hash.empty()) return true;
+    return contentHashOf(file.string()) != listed.hash;
+}
+
+/// The line of the marker for a file in the folder.
+Result<std::string> markerLineOf(const fs::path& folder, const std::string& name) {
+    const std::string path = (folder / name).string();
+    Result<std::string> hash = notedHash(path);
+    if (hash->empty()) hash = contentHashOf(path);
+    struct stat now {};
+    if (!hash || ::lstat(path.c_str(), &now) != 0) return hash;
+    return fmt::format("{}\t{}\t{}\n", markerLine(name), now.st_size, *hash);
 }
 
 /// Paths of all files in a folder and its subfolders, relative to it, sorted. Subfolders themselves are not listed.
@@ -75,16 +90,21 @@ Result<void> mayBeReplaced(const std::string& path) {
         return fail(
             fmt::format("{} is not empty and was not written by QuantScope; choose a new folder.", shownPath(path)),
             path);
-    std::map<std::string, std::string> ours; // names: their sizes
+    std::map<std::string, Listed> ours; // by name
     while (std::getline(marker, line)) {
-        const auto tab = line.rfind('\t');
-        ours.emplace(line.substr(0, tab), tab == line.npos ? std::string() : line.substr(tab + 1));
+        std::istringstream fields(line);
+        std::string name;
+        Listed listed;
+        std::getline(fields, name, '\t');
+        std::getline(fields, listed.size, '\t');
+        std::getline(fields, listed.hash, '\t');
+        ours.emplace(std::move(name), std::move(listed));
     }
     for (const auto& name : names) {
         if (name == kMarker || name == kWritingMarker) continue;
         const auto found = ours.find(markerLine(name));
         const bool isThere = found != ours.end();
-        if (isThere && !hasChanged(fs::path(path) / name, found->second, markerPath)) continue;
+        if (isThere && !hasChanged(fs::path(path) / name, found->second)) continue;
         return fail(fmt::format("{} holds {}, which {}; move it away or choose a new folder.", shownPath(path),
                                 escapeForPeople(name, 100),
                                 isThere ? "has changed since QuantScope wrote it" : "QuantScope did not write"),
@@ -115,6 +135,20 @@ Result<void> checkTarget(const std::string& path) {
     return mayBeReplaced(path);
 }
 
+/// The state of all files in a folder. It stays the same as long as nobody changes one of them: no program can put the
+/// time back that a file was changed at.
+std::string stateOf(const std::string& path) {
+    std::error_code failed;
+    std::string state;
+    for (const std::string& name : contents(path, failed)) {
+        struct stat now {};
+        ::lstat((fs::path(path) / name).c_str(), &now);
+        state += fmt::format("{} {} {} {} {}\n", markerLine(name), now.st_ino, now.st_size, now.st_ctim.tv_sec,
+                             now.st_ctim.tv_nsec);
+    }
+    return state;
+}
+
 } // namespace
 
 Result<AtomicFolder> AtomicFolder::create(const std::string& path, const Model* opened) {
@@ -143,15 +177,21 @@ Result<void> AtomicFolder::commit() {
     if (failed) return cannot(failed.message().c_str());
     std::string marker(kMarkerFirstLine);
     marker += '\n';
-    for (const auto& name : names)
-        if (name != kWritingMarker)
-            marker += fmt::format("{}\t{}\n", markerLine(name), fs::file_size(fs::path(partial) / name, failed));
+    for (const auto& name : names) {
+        if (name == kWritingMarker) continue;
+        const auto added = markerLineOf(partial, name);
+        if (!added) return tl::unexpected(added.error());
+        marker += *added;
+    }
     if (auto written = writeWholeFile((fs::path(partial) / kMarker).string(), marker); !written) return written;
 
+    // Check again: hours may have passed since create(). All is read before the lock, which is held for milliseconds.
+    const std::string before = stateOf(path_);
+    if (auto good = checkTarget(path_); !good) return good;
     const auto lock = FolderLock::take(fs::path(path_).parent_path().string());
     if (!lock) return tl::unexpected(lock.error());
-    // Check again: hours may have passed since create().
-    if (auto good = checkTarget(path_); !good) return good;
+    if (stateOf(path_) != before)
+        if (auto good = checkTarget(path_); !good) return good;
     // An empty target is replaced by a plain rename. A target that we wrote is exchanged with the new folder in one
     // call, so that one of the two exists at any moment.
     if (::rename(partial.c_str(), path_.c_str()) == 0) {

@@ -143,7 +143,7 @@ private Q_SLOTS:
             QVERIFY(run({s("verify"), written}).err.contains("bytes, not"));
         }
         // A certificate that was moved elsewhere names files that are not there.
-        QVERIFY(quantize(file).code == 0);
+        QVERIFY(QFile::remove(file) && quantize(file).code == 0);
         const QString apart = dir.filePath(s("apart"));
         QVERIFY(QDir().mkdir(apart) && QFile::rename(file + s(".certificate.json"), apart + s("/c.json")));
         const auto gone = run({s("verify"), file, s("--certificate"), apart + s("/c.json")});

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Outputs have the ending of their kind, and replace only what the program wrote, or what --force gives up.
 #include "cli_run.h"
+#include "core/model/output/atomic_file.h"
+#include "core/model/output/content_note.h"
 #include "core/recipes/recipe_format.h"
 #include "tests/support/test_program.h"
 
@@ -19,6 +21,9 @@ class ReplacedFilesTest : public QObject {
 
 private Q_SLOTS:
     void initTestCase() {
+        const std::string noted = path("noted").toStdString();
+        if (!qs::writeWholeFile(noted, "x") || !qs::isAsNoted(noted))
+            QSKIP("the file system of the temporary folder keeps no attributes");
         model_ = put(path("model.safetensors"), safetensors({{"a", "F32", "[64,64]", ramp(64 * 64)}}));
     }
 
@@ -146,10 +151,36 @@ private Q_SLOTS:
     }
     void ownFilesAreReplaced() {
         QFETCH(QStringList, command);
+        QFile output(command.last());
         for (int round = 0; round < 2; ++round) {
             const auto ran = run(command);
             QVERIFY2(ran.code == 0, ran.err.constData());
+            QVERIFY(output.open(QIODevice::ReadWrite)); // another time is no other content
+            QVERIFY(output.setFileTime(QDateTime::currentDateTime().addDays(1), QFileDevice::FileModificationTime));
+            output.close();
         }
+        // The same file with one other byte, at its old time, holds the work of somebody.
+        QVERIFY(output.open(QIODevice::ReadWrite));
+        const QDateTime time = output.fileTime(QFileDevice::FileModificationTime);
+        QByteArray edited = output.readAll();
+        edited[edited.size() / 2] = char(edited[edited.size() / 2] ^ 1);
+        QVERIFY(output.seek(0) && output.write(edited) == edited.size() && output.flush());
+        QVERIFY(output.setFileTime(time, QFileDevice::FileModificationTime));
+        output.close();
+        const auto refused = run(command);
+        QVERIFY2(refused.code == 1 && isSentence(refused.err) && refused.err.contains("--force"),
+                 refused.err.constData());
+        QCOMPARE(bytesOf(output.fileName()), edited);
+    }
+
+    /// A copy is somebody's file: nothing says that it has not been changed.
+    void copiesStay() {
+        const QStringList command = {s("quantize"), model_, s("--spec"), s("int8"), s("-o")};
+        QCOMPARE(run(command + QStringList{path("first.safetensors")}).code, 0);
+        put(path("copy.safetensors"), bytesOf(path("first.safetensors")));
+        const auto refused = run(command + QStringList{path("copy.safetensors")});
+        QVERIFY2(refused.code == 1 && refused.err.contains("nothing shows that it is still as this program wrote it"),
+                 refused.err.constData());
     }
 
     /// A certificate of an export that is gone says nothing about the file that has its name now.

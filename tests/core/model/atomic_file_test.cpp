@@ -2,6 +2,7 @@
 // Output files are complete or do not exist, however the writing ends.
 #include "core/model/model.h"
 #include "core/model/output/atomic_file.h"
+#include "core/model/output/content_note.h"
 #include "core/model/output/folder_lock.h"
 #include "made_file.h"
 #include "tests/core/model/killed_child.h"
@@ -52,6 +53,7 @@ private Q_SLOTS:
     void init() { folder_ = std::make_unique<QTemporaryDir>(); }
     void nothingBeforeCommit();
     void replacesAtOnceAndKeepsTheMode();
+    void contentIsNoted();
     void longestNames();
     void refusedTargets();
     void notWritableFolder();
@@ -104,6 +106,22 @@ void AtomicFileTest::replacesAtOnceAndKeepsTheMode() {
     QCOMPARE(bytesOf(text(at("out"))), QByteArray("new"));
     QCOMPARE(modeOf(at("out")), mode_t(0604));
     QCOMPARE(names(), QStringList{QStringLiteral("out")});
+}
+
+/// The note holds for the content of the whole file, in whatever order and with whatever gaps it was written.
+void AtomicFileTest::contentIsNoted() {
+    auto file = AtomicFile::create(at("out"));
+    const std::string second(3 << 20, 's');
+    QVERIFY(file && file->writeAt(10000, std::as_bytes(std::span(second))) && file->write(std::string_view("first")));
+    QVERIFY(file->commit());
+    if (notedHash(at("out")).empty()) QSKIP("the file system of the temporary folder keeps no attributes");
+    QVERIFY(isAsNoted(at("out")));
+    QCOMPARE(notedHash(at("out")), *contentHashOf(at("out")));
+    QFile edited(text(at("out")));
+    QVERIFY(edited.open(QIODevice::Append) && edited.write("x") == 1 && edited.flush());
+    QVERIFY(!isAsNoted(at("out")) && !notedHash(at("out")).empty());
+    put(folder_->path(), QStringLiteral("other"), "x");
+    QVERIFY(!isAsNoted(at("other")) && !isAsNoted(at("nowhere")));
 }
 
 /// There is no room for the ending of a partial folder behind such a name.

@@ -7,6 +7,7 @@
 #include "tests/support/test_program.h"
 
 #include <csignal>
+#include <fcntl.h>
 #include <sys/stat.h>
 
 using namespace qs;
@@ -19,6 +20,7 @@ private Q_SLOTS:
     void init() { folder_ = std::make_unique<QTemporaryDir>(); }
     void folderAppearsWhole();
     void folderIsReplacedOnlyIfOurs();
+    void theContentCounts();
     void namesOverTwoLines();
     void folderOfAnOpenedInput();
     void killedFolderIsTidiedUp();
@@ -71,6 +73,30 @@ void AtomicFolderTest::folderIsReplacedOnlyIfOurs() {
     QCOMPARE(names(), QStringList{QStringLiteral("dir")});
     put(folder_->path(), QStringLiteral("file"), "x");
     QVERIFY(text(AtomicFolder::create(at("file")).error().message).contains(QStringLiteral("is a file, not a folder")));
+}
+
+/// A new time is no change, and the old time hides none.
+void AtomicFolderTest::theContentCounts() {
+    const auto writeOne = [&] {
+        auto folder = AtomicFolder::create(at("dir"));
+        if (!folder) return text(folder.error().message);
+        if (!writeWholeFile(folder->partialPath() + "/file", "ours")) return QStringLiteral("not written");
+        const auto done = folder->commit();
+        return done ? QString() : text(done.error().message);
+    };
+    QCOMPARE(writeOne(), QString());
+    QCOMPARE(::utimensat(AT_FDCWD, at("dir/file").c_str(), nullptr, 0), 0);
+    QCOMPARE(writeOne(), QString());
+    struct stat before {};
+    QCOMPARE(::stat(at("dir/file").c_str(), &before), 0);
+    put(folder_->path(), QStringLiteral("dir/file"), "mine");
+    const timespec times[] = {before.st_atim, before.st_mtim};
+    QCOMPARE(::utimensat(AT_FDCWD, at("dir/file").c_str(), times, 0), 0);
+    QVERIFY(writeOne().contains(QStringLiteral("holds file, which has changed since QuantScope wrote it")));
+    QCOMPARE(bytesOf(text(at("dir/file"))), QByteArray("mine"));
+    QVERIFY(QFile::remove(text(at("dir/file"))));
+    QCOMPARE(::symlink("/dev/null", at("dir/file").c_str()), 0);
+    QVERIFY(writeOne().contains(QStringLiteral("has changed since")));
 }
 
 /// A file name with a line break is a single name. A file named like its last line is not ours.
