@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/output/content_note.h"
 
+#include "core/base/text.h"
 #include "core/model/mapped_file.h"
 
 #include <algorithm>
 #include <array>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/xattr.h>
 #include <xxhash.h>
@@ -13,6 +15,18 @@ namespace qs {
 namespace {
 
 constexpr const char* kNote = "user.quantscope.content"; // name of the attribute
+
+Result<std::string> hashOf(const MappedFile& file) {
+    ContentHash hash;
+    std::vector<std::byte> piece(std::size_t(1) << 20);
+    for (std::size_t at = 0; at < file.size(); at += piece.size()) {
+        const auto into = std::span(piece).first(std::min(piece.size(), file.size() - at));
+        file.readInto(at, into);
+        hash.add(at, into);
+    }
+    if (file.faulted()) return fail(fmt::format("{} cannot be read.", shownPath(file.path())), file.path());
+    return hash.text();
+}
 
 } // namespace
 
@@ -39,15 +53,7 @@ std::string ContentHash::text() const {
 Result<std::string> contentHashOf(const std::string& path) {
     const auto file = MappedFile::open(path, FileAccess::Pread);
     if (!file) return tl::unexpected(file.error());
-    ContentHash hash;
-    std::vector<std::byte> piece(std::size_t(1) << 20);
-    for (std::size_t at = 0; at < (*file)->size(); at += piece.size()) {
-        const auto into = std::span(piece).first(std::min(piece.size(), (*file)->size() - at));
-        (*file)->readInto(at, into);
-        hash.add(at, into);
-    }
-    if (const auto same = (*file)->unchanged(); !same) return tl::unexpected(same.error());
-    return hash.text();
+    return hashOf(**file);
 }
 
 void noteContent(int file, const std::string& hash) { (void)::fsetxattr(file, kNote, hash.data(), hash.size(), 0); }
@@ -58,9 +64,14 @@ std::string notedHash(const std::string& path) {
     return n > 0 ? std::string(note.data(), std::size_t(n)) : std::string();
 }
 
+// The note and the content of one file: another process may give its own file the name meanwhile.
 bool isAsNoted(const std::string& path) {
-    const std::string noted = notedHash(path);
-    return !noted.empty() && contentHashOf(path) == noted;
+    const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0) return false;
+    std::array<char, 64> note{};
+    const ssize_t n = ::fgetxattr(fd, kNote, note.data(), note.size());
+    const auto file = MappedFile::ofDescriptor(fd, path, FileAccess::Pread);
+    return n > 0 && file && hashOf(**file) == std::string(note.data(), std::size_t(n));
 }
 
 } // namespace qs
