@@ -6,6 +6,7 @@
 #include "core/base/text.h"
 #include "core/layouts/conv1d.h"
 #include "core/layouts/linear_weights.h"
+#include "core/layouts/network_names.h"
 #include "core/layouts/word_packing.h"
 #include "core/quant/spec/code_set.h"
 #include "core/quant/spec/dialects/rows.h"
@@ -212,9 +213,24 @@ Result<void> checkExperts(const Model& model, std::span<const SchemeGroup> group
                   {"int4:dialect=ct:block=32", "fp8_e4m3"});
 }
 
+/// Adds the names that targets have in the network of transformers.
+Result<void> nameInNetwork(const Model& model, std::vector<SchemeGroup>& groups) {
+    const NetworkNames names(model);
+    for (SchemeGroup& group : groups) {
+        Json targets = Json::array();
+        for (const Json& target : group.targets) {
+            const auto text = target.get<std::string>();
+            const auto all = text == kExpertTarget ? Result<std::vector<std::string>>({text}) : names.all(text);
+            if (!all) return tl::unexpected(all.error());
+            for (const std::string& name : *all) targets.push_back(name);
+        }
+        group.targets = std::move(targets);
+    }
+    return {};
+}
+
 /// One scheme for all linear layers, or the names of those of each.
 Result<std::string> config(const Model& model, std::span<const TakenTensor> taken) {
-    const NetworkNames names(model);
     std::vector<SchemeGroup> groups;
     for (const TakenTensor& one : taken) {
         const auto kind = kindOf(one.spec(), *one.tensor);
@@ -225,11 +241,9 @@ Result<std::string> config(const Model& model, std::span<const TakenTensor> take
             return g.kind == *kind && g.isExperts == isExpert && g.weights == weights;
         });
         if (found == groups.end()) found = groups.insert(groups.end(), {*kind, isExpert, weights, Json::array()});
-        if (!isExpert) {
-            const std::string module(moduleOf(one.tensor->name));
-            found->targets.push_back(module);
-            if (auto other = names.inNetwork(module); other != module) found->targets.push_back(std::move(other));
-        } else if (found->targets.empty())
+        if (!isExpert)
+            found->targets.push_back(std::string(moduleOf(one.tensor->name)));
+        else if (found->targets.empty())
             found->targets.push_back(kExpertTarget);
     }
     if (auto fine = checkExperts(model, groups, taken); !fine) return tl::unexpected(fine.error());
@@ -238,14 +252,17 @@ Result<std::string> config(const Model& model, std::span<const TakenTensor> take
         })) {
         groups.resize(1);
         groups.front().targets = {"Linear"};
-    }
+    } else if (auto named = nameInNetwork(model, groups); !named)
+        return tl::unexpected(named.error());
+    const auto kept = keptModules(model, taken);
+    if (!kept) return tl::unexpected(kept.error());
     const bool mixed = std::ranges::any_of(groups, [&](const SchemeGroup& g) { return g.kind != groups.front().kind; });
     Json json;
     json["quant_method"] = "compressed-tensors";
     json["format"] = mixed ? "mixed-precision" : kNames[int(groups.front().kind)];
     json["quantization_status"] = "compressed";
     json["global_compression_ratio"] = nullptr;
-    json["ignore"] = keptModules(model, taken);
+    json["ignore"] = *kept;
     json["kv_cache_scheme"] = nullptr;
     for (std::size_t i = 0; i < groups.size(); ++i) {
         Json group;

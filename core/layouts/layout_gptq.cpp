@@ -7,6 +7,7 @@
 #include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/layouts/linear_weights.h"
+#include "core/layouts/network_names.h"
 #include "core/layouts/word_packing.h"
 #include "core/quant/spec/code_set.h"
 
@@ -67,11 +68,14 @@ bool isGateOfLinearAttention(std::string_view name) {
 }
 
 Result<void> holds(const TensorInfo& tensor) {
+    const std::string_view module = moduleOf(tensor.name);
+    if (const auto last = module.substr(module.rfind('.') + 1); !last.empty() && last[0] >= '0' && last[0] <= '9')
+        return fail("transformers replaces no layer of a list or a sequence, such as this one, by one of GPTQ");
     if (isGateOfLinearAttention(tensor.name))
         return fail(
             "a gate of linear attention stays in its own dtype, because gptqmodel makes no quantized layer of it");
     // gptqmodel would take its codes; transformers leaves the head at random values, with a warning alone.
-    if (tensor.role == TensorRole::Head || moduleOf(tensor.name) == "lm_head")
+    if (tensor.role == TensorRole::Head || module == "lm_head")
         return fail(
             "the output head stays in its own dtype, because transformers looks for codes within the blocks alone");
     return isTransformersLinear(tensor);
@@ -214,11 +218,22 @@ bool isRenamedExpert(const TensorInfo& tensor) {
            (module.ends_with(".w1") || module.ends_with(".w2") || module.ends_with(".w3"));
 }
 
-/// The beginning that the names of all taken modules share, in whole parts: "model.layers"; "" if they share none.
-std::string blocksOf(std::span<const TakenTensor> taken) {
-    std::string_view shared = moduleOf(taken.front().tensor->name);
+/// Names of the taken modules in the network of transformers.
+Result<std::vector<std::string>> modulesOf(const Model& model, std::span<const TakenTensor> taken) {
+    const NetworkNames names(model);
+    std::vector<std::string> out;
     for (const TakenTensor& one : taken) {
-        const std::string_view name = moduleOf(one.tensor->name);
+        auto modules = names.inNetwork(std::string(moduleOf(one.tensor->name)));
+        if (!modules) return modules;
+        out.insert(out.end(), modules->begin(), modules->end());
+    }
+    return out;
+}
+
+/// The beginning that all names share, in whole parts: "model.layers"; "" if they share none.
+std::string blocksOf(const std::vector<std::string>& modules) {
+    std::string_view shared = modules.front();
+    for (const std::string_view name : modules) {
         const auto end = std::ranges::mismatch(shared, name).in1;
         shared = shared.substr(0, std::size_t(end - shared.begin()));
     }
@@ -241,6 +256,8 @@ Result<std::string> config(const Model& model, std::span<const TakenTensor> take
         return fail(
             "gptqmodel looks for the experts of this network under other names than its checkpoint has (w1, w2, "
             "w3): --spec 'experts=keep' leaves them as they are");
+    const auto quantized = modulesOf(model, taken), modules = keptModules(model, taken);
+    if (!quantized || !modules) return tl::unexpected((quantized ? modules : quantized).error());
     nlohmann::ordered_json json;
     json["quant_method"] = "gptq";
     json["bits"] = first.traits().bits;
@@ -252,18 +269,17 @@ Result<std::string> config(const Model& model, std::span<const TakenTensor> take
     json["pack_dtype"] = "int32";
     nlohmann::ordered_json kept = nlohmann::ordered_json::object();
     // transformers replaces the layers whose names begin with it; without it, it knows few networks.
-    json["block_name_to_quantize"] = blocksOf(taken);
+    json["block_name_to_quantize"] = blocksOf(*quantized);
     bool whole = json["block_name_to_quantize"] != ""; // every layer that transformers replaces
-    for (const auto& module : keptModules(model, taken)) {
+    for (const auto& module : *modules) {
         kept["-:" + patternOf(module)] = nlohmann::ordered_json::object();
         whole = whole && module == "lm_head";
     }
+    // It replaces the convolutions of images there too.
+    whole = whole && std::ranges::none_of(model.tensors, [](const TensorInfo& t) { return t.shape.size() == 4; });
     json["dynamic"] = std::move(kept);
-    if (!whole) { // what "dynamic" says to gptqmodel, for transformers
-        nlohmann::ordered_json modules = nlohmann::ordered_json::array();
-        for (const TakenTensor& one : taken) modules.push_back(std::string(moduleOf(one.tensor->name)));
-        json["modules_in_block_to_quantize"] = nlohmann::ordered_json::array({std::move(modules)});
-    }
+    // What "dynamic" says to gptqmodel, for transformers.
+    if (!whole) json["modules_in_block_to_quantize"] = nlohmann::ordered_json::array({*quantized});
     return nlohmann::ordered_json{{"quantization_config", std::move(json)}}.dump();
 }
 

@@ -152,8 +152,7 @@ Result<std::string> config(const Model& model, std::span<const TakenTensor> take
     Json json = first;
     for (const TakenTensor& one : taken)
         if (const Json own = settings(one.spec()); own != first) json[std::string(moduleOf(one.tensor->name))] = own;
-    for (const auto& module : keptModules(model, taken))
-        if (model.find(module + ".weight")) json[module] = false;
+    for (const auto& module : keptMatrices(model, taken)) json[module] = false;
     return Json{{"quantization", json}, {"quantization_config", json}}.dump();
 }
 

@@ -2,6 +2,8 @@
 #include "core/layouts/linear_weights.h"
 
 #include "core/base/text.h"
+#include "core/layouts/network_names.h"
+#include "core/layouts/word_packing.h"
 #include "core/model/computed_type.h"
 #include "core/model/conventions/checkpoint.h"
 
@@ -15,71 +17,17 @@ namespace {
 
 constexpr std::string_view kWeight = ".weight";
 
-/// The output head of networks of transformers, where it is not lm_head or is no usual linear layer.
+/// An output head of networks of transformers that is no usual linear layer. Source: modeling files and
+/// conversion_mapping.py of transformers 5.23.
 struct NetworkHead {
     std::string_view network; ///< beginning of model_type
-    std::string_view module;
-    const char* whyStays = ""; ///< as the end of a sentence; "": it is quantized where it has its own weights
+    const char* whyStays;     ///< as the end of a sentence
 };
 
 constexpr const char* kTypeOfHead =
     "the network computes in the type of this matrix, so loaders take no codes for it (the output head of Mamba)";
 constexpr const char* kRenamedHead = "transformers loads embed_out under another name, and its codes under none";
-/// Source: modeling files and conversion_mapping.py of transformers 5.23.
-constexpr NetworkHead kHeads[] = {{"albert", "predictions.decoder"},
-                                  {"bert", "cls.predictions.decoder"},
-                                  {"camembert", "lm_head.decoder"},
-                                  {"data2vec-text", "lm_head.decoder"},
-                                  {"deberta", "cls.predictions.decoder"},
-                                  {"distilbert", "vocab_projector"},
-                                  {"electra", "generator_lm_head"},
-                                  {"esm", "lm_head.decoder"},
-                                  {"ernie", "cls.predictions.decoder"},
-                                  {"falcon_mamba", "lm_head", kTypeOfHead},
-                                  {"flaubert", "pred_layer.proj"},
-                                  {"gpt_neox", "lm_head", kRenamedHead},
-                                  {"layoutlm", "cls.predictions.decoder"},
-                                  {"longformer", "lm_head.decoder"},
-                                  {"mamba", "lm_head", kTypeOfHead},
-                                  {"megatron-bert", "cls.predictions.decoder"},
-                                  {"mobilebert", "cls.predictions.decoder"},
-                                  {"modernbert", "decoder"},
-                                  {"mpnet", "lm_head.decoder"},
-                                  {"mra", "cls.predictions.decoder"},
-                                  {"nystromformer", "cls.predictions.decoder"},
-                                  {"roberta", "lm_head.decoder"},
-                                  {"squeezebert", "cls.predictions.decoder"},
-                                  {"visual_bert", "cls.predictions.decoder"},
-                                  {"whisper", "proj_out"},
-                                  {"xlm-roberta", "lm_head.decoder"},
-                                  {"xlm", "pred_layer.proj"},
-                                  {"xlnet", "lm_loss"}};
-
-/// Names of checkpoints whose modules have other names in transformers 5.23. Its settings of quantized layers are compared
-/// with the names of the network.
-struct Renaming {
-    std::string_view network; ///< model_type
-    std::string_view from, to;
-};
-constexpr Renaming kRenamings[] = {{"gpt_neox", "embed_out", "lm_head"},
-                                   {"phimoe", "block_sparse_moe.gate", "mlp.router"},
-                                   {"vit", "encoder.layer.", "layers."},
-                                   {"vit", "attention.query", "q_proj"},
-                                   {"vit", "attention.key", "k_proj"},
-                                   {"vit", "attention.value", "v_proj"},
-                                   {"vit", "attention.output.dense", "attention.o_proj"},
-                                   {"vit", "intermediate.dense", "mlp.fc1"},
-                                   {"vit", "output.dense", "mlp.fc2"},
-                                   {"dinov2", "attention.attention.query", "attention.q_proj"},
-                                   {"dinov2", "attention.attention.key", "attention.k_proj"},
-                                   {"dinov2", "attention.attention.value", "attention.v_proj"},
-                                   {"dinov2", "attention.output.dense", "attention.o_proj"},
-                                   {"swin", "attention.self.query", "attention.q_proj"},
-                                   {"swin", "attention.self.key", "attention.k_proj"},
-                                   {"swin", "attention.self.value", "attention.v_proj"},
-                                   {"swin", "attention.output.dense", "attention.o_proj"},
-                                   {"swin", "intermediate.dense", "mlp.fc1"},
-                                   {"swin", "output.dense", "mlp.fc2"}};
+constexpr NetworkHead kHeads[] = {{"falcon_mamba", kTypeOfHead}, {"gpt_neox", kRenamedHead}, {"mamba", kTypeOfHead}};
 
 /// Part of PyTorch's MultiheadAttention, which multiplies by this matrix itself: "head.attention.out_proj.weight" beside
 /// "head.attention.in_proj_weight".
@@ -97,22 +45,47 @@ const NetworkHead* headOf(const Model& model) {
     return found == std::end(kHeads) ? nullptr : found;
 }
 
-} // namespace
+/// Floats of a byte with a scale per row are cut as the matrix is.
+bool splitsByRows(const QuantSpec& spec) {
+    return !hasIntegerCodes(spec) && spec.traits().bits == 8 && spec.scaleKind() != ScaleKind::Tensor &&
+           spec.scaleKind() != ScaleKind::Block && !spec.tiles;
+}
 
-NetworkNames::NetworkNames(const Model& model) : network_(readCheckpointConfig(model).modelType) {}
-
-std::string NetworkNames::inNetwork(const std::string& module) const {
-    std::string out = module;
-    for (const Renaming& row : kRenamings)
-        if (network_ == row.network)
-            if (const auto at = out.find(row.from); at != out.npos) out.replace(at, row.from.size(), row.to);
+/// Names of quantized layers in the checkpoint and in the network.
+Result<std::vector<std::string>> quantizedModules(const NetworkNames& names, std::span<const TakenTensor> taken) {
+    std::vector<std::string> out;
+    for (const TakenTensor& one : taken) {
+        out.emplace_back(moduleOf(one.tensor->name));
+        auto others = names.inNetwork(out.back());
+        if (!others) continue; // not known, and so are those of kept layers
+        if (others->size() > 1 && !splitsByRows(one.spec()))
+            return fail(fmt::format("transformers makes {} layers of {} and splits no codes: --spec "
+                                    "'REGEX=keep' for such matrices leaves them as they are",
+                                    others->size(), escapeForPeople(one.tensor->name, 80)));
+        if (others->front() != out.back()) out.insert(out.end(), others->begin(), others->end());
+    }
     return out;
 }
+
+/// transformers takes a name in this list for a regular expression of the beginning of a name, and for the end of one. A
+/// name that would keep a quantized layer too stands for itself alone.
+std::string onlyItself(const std::string& name, std::span<const std::string> quantized) {
+    const auto isKept = [&](const std::string& layer) {
+        return layer.ends_with(name) || layer.starts_with(name + ".");
+    };
+    return std::ranges::any_of(quantized, isKept) ? "^" + name + "$" : name;
+}
+
+} // namespace
 
 std::string transformersKeeps(const Model& model, const TensorInfo& tensor) {
     if (isInMultiheadAttention(model, tensor.name))
         return "PyTorch's MultiheadAttention multiplies by this matrix itself, so loaders make no quantized layer of "
                "it";
+    const std::string_view name = tensor.name;
+    const bool isModule = name.ends_with(kWeight) || name.find('.') == name.npos;
+    if (!isModule && isLinearWeight(tensor) && !readCheckpointConfig(model).modelType.empty())
+        return "its name does not end with .weight, so the network multiplies by this matrix itself";
     if (tensor.role != TensorRole::Head) return {};
     const NetworkHead* head = headOf(model);
     return head ? head->whyStays : "";
@@ -160,15 +133,20 @@ Result<void> isBitsandbytesLinear(const TensorInfo& tensor) {
     return isTransformersLinear(tensor);
 }
 
-std::string bitsandbytesConfig(const Model& model, std::span<const TakenTensor> taken,
-                               const BitsandbytesSettings& settings) {
+Result<std::string> bitsandbytesConfig(const Model& model, std::span<const TakenTensor> taken,
+                                       const BitsandbytesSettings& settings) {
+    auto kept = keptModules(model, taken);
+    if (!kept) return tl::unexpected(kept.error());
+    const auto quantized = quantizedModules(NetworkNames(model), taken);
+    if (!quantized) return tl::unexpected(quantized.error());
+    for (std::string& name : *kept) name = onlyItself(name, *quantized);
     const bool four = !settings.type.empty();
     nlohmann::ordered_json json;
     json["quant_method"] = "bitsandbytes";
     json["_load_in_8bit"] = !four;
     json["_load_in_4bit"] = four;
     json["llm_int8_threshold"] = 6.0;
-    json["llm_int8_skip_modules"] = keptModules(model, taken);
+    json["llm_int8_skip_modules"] = *kept;
     json["llm_int8_enable_fp32_cpu_offload"] = false;
     json["llm_int8_has_fp16_weight"] = false;
     json["bnb_4bit_quant_type"] = four ? settings.type : "fp4"; // of LLM.int8 as transformers writes it
@@ -180,30 +158,36 @@ std::string bitsandbytesConfig(const Model& model, std::span<const TakenTensor> 
     return nlohmann::ordered_json{{"quantization_config", std::move(json)}}.dump();
 }
 
-std::vector<std::string> keptModules(const Model& model, std::span<const TakenTensor> taken) {
+std::vector<std::string> keptMatrices(const Model& model, std::span<const TakenTensor> taken) {
     std::set<std::string_view> quantized;
     for (const TakenTensor& one : taken) quantized.insert(one.tensor->name);
     std::vector<std::string> kept;
-    bool head = quantized.contains("lm_head.weight");
     for (const TensorInfo& tensor : model.tensors) {
-        const std::string module(moduleOf(tensor.name));
         // In some versions of loaders a router is a linear layer too.
         const bool isModule = tensor.shape.size() == 2 && (isLinearWeight(tensor) || tensor.role == TensorRole::Router);
         if (info(tensor.dtype).quantizable && tensor.name.ends_with(kWeight) && isModule &&
             !quantized.contains(tensor.name))
-            kept.push_back(module), head = head || module == "lm_head";
+            kept.emplace_back(moduleOf(tensor.name));
     }
+    return kept;
+}
+
+Result<std::vector<std::string>> keptModules(const Model& model, std::span<const TakenTensor> taken) {
     const NetworkNames names(model);
-    for (std::size_t i = 0, stored = kept.size(); i < stored; ++i)
-        if (auto other = names.inNetwork(kept[i]); other != kept[i]) {
-            head = head || other == "lm_head";
-            kept.push_back(std::move(other));
-        }
-    if (!head) kept.emplace_back("lm_head"); // tied to the embedding
-    const NetworkHead* other = headOf(model);
-    if (other && other->module != "lm_head" && !quantized.contains(std::string(other->module) + std::string(kWeight)) &&
-        std::ranges::find(kept, other->module) == kept.end())
-        kept.emplace_back(other->module);
+    const auto quantized = quantizedModules(names, taken);
+    if (!quantized) return quantized;
+    std::vector<std::string> kept = keptMatrices(model, taken);
+    for (std::size_t i = 0, stored = kept.size(); i < stored; ++i) {
+        auto all = names.all(kept[i]);
+        if (!all) return all;
+        kept.insert(kept.end(), std::make_move_iterator(all->begin() + 1), std::make_move_iterator(all->end()));
+    }
+    const auto addHead = [&](const std::string& head) {
+        const auto isIn = [&](const std::string& name) { return name == head || name.starts_with(head + "."); };
+        if (std::ranges::none_of(*quantized, isIn) && std::ranges::find(kept, head) == kept.end()) kept.push_back(head);
+    };
+    addHead("lm_head");
+    for (const std::string& head : names.tiedHeads()) addHead(head);
     return kept;
 }
 

@@ -18,18 +18,12 @@ bool isExpertMatrix(std::string_view tensorName);
 Result<void> isTransformersLinear(const TensorInfo& tensor);
 /// Layout::staysIn of loaders of transformers: matrices that a network uses in another way than as a linear layer.
 std::string transformersKeeps(const Model& model, const TensorInfo& tensor);
-/// The names that modules of a checkpoint have in the network of transformers; mostly the same.
-class NetworkNames {
-public:
-    explicit NetworkNames(const Model& model);
-    std::string inNetwork(const std::string& module) const;
-
-private:
-    std::string network_; ///< model_type
-};
-/// Linear modules that are not quantized, under the names of the checkpoint and of the network, and output heads that are no tensor of the file, because they are tied to the
-/// embedding or have another name there.
-std::vector<std::string> keptModules(const Model& model, std::span<const TakenTensor> taken);
+/// Modules of the linear matrices that are not quantized.
+std::vector<std::string> keptMatrices(const Model& model, std::span<const TakenTensor> taken);
+/// The same under every name that they may have in the network (NetworkNames::all()), and output heads that are no tensor
+/// of the file, because they are tied to the embedding. Fails if names in the network are not known, or if the network
+/// splits a quantized matrix.
+Result<std::vector<std::string>> keptModules(const Model& model, std::span<const TakenTensor> taken);
 /// PyTorch's name of the type in which decoded values are used.
 const char* torchType(DType dtype);
 
@@ -40,7 +34,7 @@ struct BitsandbytesSettings {
 };
 /// isTransformersLinear(), and fails for experts, which transformers 5 stacks: bitsandbytes has no stacked layers.
 Result<void> isBitsandbytesLinear(const TensorInfo& tensor);
-std::string bitsandbytesConfig(const Model& model, std::span<const TakenTensor> taken,
-                               const BitsandbytesSettings& settings);
+Result<std::string> bitsandbytesConfig(const Model& model, std::span<const TakenTensor> taken,
+                                       const BitsandbytesSettings& settings);
 
 } // namespace qs

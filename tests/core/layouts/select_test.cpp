@@ -251,8 +251,9 @@ void SelectTest::headsOfNetworks_data() {
     row("bert", "cls.predictions.decoder", false, {lm, QStringLiteral("cls.predictions.decoder")});
     row("xlm-roberta", "lm_head.decoder", false, {lm, QStringLiteral("lm_head.decoder")});
     row("modernbert", "decoder", false, {lm, QStringLiteral("decoder")});
-    row("gpt_neox", "embed_out", true, {QStringLiteral("embed_out"), lm}); // under its name in the file and in the network
-    row("mamba2", "lm_head", true, {lm});
+    // Under its name in the file and in the network, and with the prefix that these tensors have not.
+    row("gpt_neox", "embed_out", true, {QStringLiteral("embed_out"), lm, QStringLiteral("gpt_neox.lm_head")});
+    row("mamba2", "lm_head", true, {lm, QStringLiteral("backbone.lm_head")});
 }
 
 /// A head that is tied, or that the network uses in another way, is no quantized layer, and the settings say so under the
