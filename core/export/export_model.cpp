@@ -53,17 +53,21 @@ std::string architectureOf(const Model& model) {
 }
 
 /// The cells of the loader table for what was written.
-void findLoaders(const Model& model, Certificate& certificate) {
+void findLoaders(const Model& model, const QuantizeRequest& request, Certificate& certificate) {
     if (!hasLoader(certificate.layout)) return;
     certificate.architecture = architectureOf(model);
-    std::set<std::string> formats;
+    std::set<std::string> formats, specs;
     (void)certificate.proof.tensors.each([&](const TensorProof& row) -> Result<void> {
         const std::string_view spec = row.spec.text();
-        if (!spec.empty()) formats.emplace(spec.substr(0, spec.find(':')));
+        if (!spec.empty()) formats.emplace(spec.substr(0, spec.find(':'))), specs.emplace(row.specFull.text());
         return {};
     });
-    certificate.loaders = loaderCellsOf(certificate.architecture, certificate.layout,
-                                        std::vector<std::string>(formats.begin(), formats.end()));
+    ExportedSpecs exported{{formats.begin(), formats.end()}, specs.size() > 1, {}};
+    for (const TensorRule& rule : request.rules)
+        if (!rule.spec) exported.kept.push_back(rule.regex + "=keep");
+    if (request.keepsRest || !request.choice.filters.empty()) exported.kept.emplace_back("keep");
+    if (request.skipRefused) exported.kept.emplace_back("refused=keep");
+    certificate.loaders = loaderCellsOf(certificate.architecture, certificate.layout, exported);
 }
 
 /// A sentence if the programs that the layout is made for load no such network, or were not tried with one.
@@ -106,7 +110,7 @@ Result<Exported> exportModel(const Model& model, QuantizeRequest request, const 
         const double written = cpuSeconds();
         certificate.leftOut = leftOut;
         if (auto good = proveAndHash(model, path, request.output, what, certificate, rows, job); !good) return good;
-        findLoaders(model, certificate);
+        findLoaders(model, request, certificate);
         out.cpuOfProof = cpuSeconds() - written;
         if (!isFile(request.output))
             return writeCertificate((fs::path(path) / "certificate.json").string(), certificate);

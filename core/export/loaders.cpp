@@ -9,9 +9,29 @@ namespace {
 using enum Loading;
 #include "core/export/loaders.inc" // kLoadersTested, kLoaderCells
 
-bool hasFormat(const LoaderCell& cell, std::span<const std::string> formats) {
-    const std::string_view spec = cell.spec;
-    return std::ranges::find(formats, spec.substr(0, spec.find(':'))) != formats.end();
+bool isIn(const std::vector<std::string>& texts, std::string_view text) {
+    return std::ranges::find(texts, text) != texts.end();
+}
+
+std::string_view formatOf(std::string_view spec) { return spec.substr(0, spec.find(':')); }
+
+std::vector<std::string> wordsOf(std::string_view second) {
+    std::vector<std::string> words;
+    for (std::size_t at = 0; at < second.size();) {
+        const auto end = std::min(second.find(", ", at), second.size());
+        words.emplace_back(second.substr(at, end - at));
+        at = end + 2;
+    }
+    return words;
+}
+
+bool standsFor(const LoaderCell& cell, const ExportedSpecs& exported) {
+    if (!isIn(exported.formats, formatOf(cell.spec))) return false;
+    const auto words = wordsOf(cell.second);
+    const auto isSpec = [&](const std::string& word) { return isIn(exported.formats, formatOf(word)); };
+    if (exported.isMixture && std::ranges::none_of(words, isSpec)) return false;
+    return isIn(words, "keep") ||
+           std::ranges::all_of(exported.kept, [&](const std::string& what) { return isIn(words, what); });
 }
 
 } // namespace
@@ -31,10 +51,10 @@ std::span<const LoaderCell> loaderCells() { return kLoaderCells; }
 const char* loadersTested() { return kLoadersTested; }
 
 std::vector<const LoaderCell*> loaderCellsOf(std::string_view architecture, std::string_view layout,
-                                             std::span<const std::string> formats) {
+                                             const ExportedSpecs& exported) {
     std::vector<const LoaderCell*> found;
     for (const LoaderCell& cell : kLoaderCells)
-        if (architecture == cell.architecture && layout == cell.layout && hasFormat(cell, formats))
+        if (architecture == cell.architecture && layout == cell.layout && standsFor(cell, exported))
             found.push_back(&cell);
     return found;
 }

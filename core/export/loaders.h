@@ -36,9 +36,17 @@ struct LoaderCell {
 std::span<const LoaderCell> loaderCells();
 const char* loadersTested(); ///< date of the run: "2026-11-28"
 
-/// The cells on which an export stands: same architecture and layout, a format that is in the export.
+/// What of an export decides on which cells it stands.
+struct ExportedSpecs {
+    std::vector<std::string> formats; ///< of its quantized tensors
+    bool isMixture = false;           ///< they have several specs
+    /// What was asked to stay, in the words of LoaderCell::second.
+    std::vector<std::string> kept;
+};
+/// The cells on which an export stands: same architecture and layout, a format that is in the export. Of a mixture, or
+/// where something was asked to stay, only cells in which that was measured: loaders find layers by their names then.
 std::vector<const LoaderCell*> loaderCellsOf(std::string_view architecture, std::string_view layout,
-                                             std::span<const std::string> formats);
+                                             const ExportedSpecs& exported);
 /// "loads" if all cells do, else what the first other one says; "not tested" without cells.
 const char* loadersResult(std::span<const LoaderCell* const> cells);
 /// True if a foreign program loads the layout: the table has a column for it.

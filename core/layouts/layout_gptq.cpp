@@ -81,6 +81,13 @@ Result<void> holds(const TensorInfo& tensor) {
     return isTransformersLinear(tensor);
 }
 
+/// Source: module_tree in gptqmodel/models/definitions/jamba.py, which has no experts.
+std::string staysIn(const Model& model, const TensorInfo& tensor) {
+    if (isExpertMatrix(tensor.name) && readCheckpointConfig(model).modelType == "jamba")
+        return "gptqmodel makes no quantized layers of the experts of Jamba, and transformers stacks them";
+    return transformersKeeps(model, tensor);
+}
+
 std::int64_t groupOf(const MeasuredTensor& tensor) {
     return tensor.grid().kind == ScaleKind::Block ? std::int64_t(tensor.spec().blockSize()) : tensor.grid().features;
 }
@@ -299,7 +306,7 @@ Layout gptqLayout() {
             .fields = fields,
             .turnsConv1d = true,
             .holds = holds,
-            .staysIn = transformersKeeps,
+            .staysIn = staysIn,
             .config = config,
             .describes = false,
             .warns = warns,

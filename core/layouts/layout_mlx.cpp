@@ -72,9 +72,22 @@ Result<void> holds(const TensorInfo& tensor) {
 /// Of DeepSeek-V2 mlx_lm takes this matrix as it is. Of later networks it turns one half of it and quantizes both halves
 /// again, so their values would change.
 std::string staysIn(const Model& model, const TensorInfo& tensor) {
-    if (!moduleOf(tensor.name).ends_with(".kv_b_proj") || readCheckpointConfig(model).modelType == "deepseek_v2")
-        return {};
-    return "mlx_lm splits this matrix and would quantize its parts once more";
+    const std::string_view module = moduleOf(tensor.name);
+    if (module.ends_with(".kv_b_proj") && readCheckpointConfig(model).modelType != "deepseek_v2")
+        return "mlx_lm splits this matrix and would quantize its parts once more";
+    const bool isNumbered = module.ends_with(".w1") || module.ends_with(".w2") || module.ends_with(".w3");
+    if (isNumbered && readCheckpointConfig(model).modelType == "lfm2_moe")
+        return "mlx_lm gives the weight of this module another name, but not its scales";
+    return {};
+}
+
+/// Source: Model.sanitize() of mlx_lm/models/falcon_h1.py.
+Result<void> takesModel(const Model& model) {
+    if (readCheckpointConfig(model).modelType != "falcon_h1") return {};
+    return fail(
+        "mlx_lm multiplies the stored tensors of Falcon-H1 when it loads them, and codes cannot be multiplied: use "
+        "layout plain, and mlx_lm.convert on what it writes",
+        model.path);
 }
 
 /// Scales, or biases: those of the spec, or what its zero points come to.
@@ -177,6 +190,7 @@ Layout mlxLayout() {
             .config = config,
             .dialect = &kMlxDialect,
             .describes = false,
+            .takesModel = takesModel,
             .remark = remark,
             .joins = kStacked};
 }

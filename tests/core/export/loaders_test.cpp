@@ -18,6 +18,7 @@ private Q_SLOTS:
     void certificateSaysItsCells_data();
     void certificateSaysItsCells();
     void quantizedModulesAreLayers();
+    void cellsOfMixtures();
 };
 
 /// Every row names a layout and specs that exist, and every layout for other programs has rows.
@@ -35,6 +36,23 @@ void LoadersTest::rowsAreTrue() {
         if (layout.config) QVERIFY2(hasLoader(layout.id), layout.id);
     QVERIFY(!hasLoader("native"));
     QVERIFY(*loadersTested() != '\0');
+}
+
+/// A cell says nothing of a mixture, or of layers that stay, if it was measured without them.
+void LoadersTest::cellsOfMixtures() {
+    const auto says = [](const char* layout, const ExportedSpecs& exported) {
+        return std::string(loadersResult(loaderCellsOf("llama", layout, exported)));
+    };
+    QCOMPARE(says("llm-int8", {{"int8"}, false, {}}), std::string("loads"));
+    QCOMPARE(says("llm-int8", {{"int8"}, false, {"q_proj=keep"}}), std::string("loads"));
+    QCOMPARE(says("bnb", {{"nf4"}, false, {}}), std::string("loads"));
+    QCOMPARE(says("bnb", {{"nf4"}, true, {}}), std::string("loads"));
+    QCOMPARE(says("bnb", {{"nf4"}, false, {"q_proj=keep"}}), std::string("not tested"));
+    QCOMPARE(says("mlx", {{"int4", "int8"}, true, {}}), says("mlx", {{"int4"}, false, {}}));
+    QCOMPARE(says("compressed-tensors", {{"int4", "nvfp4"}, true, {}}), std::string("not tested"));
+    QCOMPARE(says("compressed-tensors", {{"int8", "int4"}, true, {"refused=keep"}}), std::string("not tested"));
+    const ExportedSpecs experts{{"nf4"}, false, {"experts=keep"}};
+    QCOMPARE(std::string(loadersResult(loaderCellsOf("qwen3_moe", "bnb", experts))), std::string("loads"));
 }
 
 void LoadersTest::certificateSaysItsCells_data() {
@@ -63,7 +81,9 @@ void LoadersTest::certificateSaysItsCells() {
     config.close();
     const auto model = sample(folder);
     const auto out = outputs.filePath(QStringLiteral("out"));
-    const auto done = exportModel(*model, request(spec.toLatin1().data(), "bnb", out), Job{});
+    auto asked = request(spec.toLatin1().data(), "bnb", out);
+    asked.choice = {}; // a filter would leave something as it is
+    const auto done = exportModel(*model, asked, Job{});
     QVERIFY2(done.has_value(), done ? "" : done.error().message.c_str());
     const auto json = nlohmann::json::parse(certificateText(done->certificate));
     const auto& said = json.at("loaders");

@@ -315,7 +315,7 @@ void ConventionsProofTest::transformsAreParts() {
     QCOMPARE(model->undecoded.size(), std::size_t(1));
     QCOMPARE(model->undecoded[0].name, module + ".R4_input");
     const auto refused = checkTransforms(*model);
-    QVERIFY(!refused && refused.error().message.find("'R4_input'") != std::string::npos);
+    QVERIFY(!refused && refused.error().message.find("\"R4_input\"") != std::string::npos);
     Layer fused = layerOf("ct_groups", (module + ".weight").c_str()); // all of it is part of the weights
     fused.config.replace("\"quantization_config\": {", R"("quantization_config": {"transform_config": {"config_groups":
         {"R1": {"type": "hadamard", "apply": [{"targets": ["Linear"], "location": "weight_output"}]}}},)");

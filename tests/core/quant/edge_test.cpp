@@ -241,7 +241,8 @@ void EdgeTest::everyFormatInEveryLayout() {
                                                   folder.filePath(QStringLiteral("out")).toStdString() + ending};
                     const bool takes = !layout.takesModel || layout.takesModel(*model);
                     const bool holds = !layout.holds || layout.holds(*model->find("x.weight"));
-                    const bool accepts = layout.accepts(*spec, shape) && holds && takes;
+                    const bool isKept = layout.config && n == 0; // a matrix without values
+                    const bool accepts = layout.accepts(*spec, shape) && holds && takes && !isKept;
                     const auto done = quantizeModel(*model, request, Job{});
                     QVERIFY2(accepts == bool(done), (what + (done ? "" : ": " + done.error().sentence())).c_str());
                     if (!done) {
