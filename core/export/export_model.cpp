@@ -74,7 +74,7 @@ void findLoaders(const Model& model, const QuantizeRequest& request, Certificate
 std::string withoutLoader(const Certificate& certificate) {
     if (certificate.loaders.empty() && !certificate.architecture.empty())
         return fmt::format(
-            "No program was tried with a network of type {} in layout {} and these formats: load it, and "
+            "No program was tried with such an export of a network of type {} in layout {}: load it, and "
             "compare its outputs before you use it.",
             escapeForPeople(certificate.architecture, 40), certificate.layout);
     const auto none = std::ranges::find_if(certificate.loaders, [](const LoaderCell* cell) {

@@ -9,6 +9,7 @@
 #include "core/layouts/linear_weights.h"
 #include "core/layouts/network_names.h"
 #include "core/layouts/word_packing.h"
+#include "core/model/conventions/checkpoint.h"
 #include "core/quant/spec/code_set.h"
 
 #include <algorithm>
