@@ -82,13 +82,6 @@ Result<void> holds(const TensorInfo& tensor) {
     return isTransformersLinear(tensor);
 }
 
-/// Source: module_tree in gptqmodel/models/definitions/jamba.py, which has no experts.
-std::string staysIn(const Model& model, const TensorInfo& tensor) {
-    if (isExpertMatrix(tensor.name) && readCheckpointConfig(model).modelType == "jamba")
-        return "gptqmodel makes no quantized layers of the experts of Jamba, and transformers stacks them";
-    return transformersKeeps(model, tensor);
-}
-
 std::int64_t groupOf(const MeasuredTensor& tensor) {
     return tensor.grid().kind == ScaleKind::Block ? std::int64_t(tensor.spec().blockSize()) : tensor.grid().features;
 }
@@ -264,6 +257,11 @@ Result<std::string> config(const Model& model, std::span<const TakenTensor> take
         return fail(
             "gptqmodel looks for the experts of this network under other names than its checkpoint has (w1, w2, "
             "w3): --spec 'experts=keep' leaves them as they are");
+    // Source: module_tree in gptqmodel/models/definitions/jamba.py, which has no experts.
+    if (std::ranges::any_of(taken, [](const TakenTensor& one) { return isExpertMatrix(one.tensor->name); }) &&
+        readCheckpointConfig(model).modelType == "jamba")
+        return fail("gptqmodel makes no quantized layers of the experts of Jamba, and transformers stacks them: "
+                    "--spec 'experts=keep' leaves them as they are");
     const auto quantized = modulesOf(model, taken), modules = keptModules(model, taken);
     if (!quantized || !modules) return tl::unexpected((quantized ? modules : quantized).error());
     nlohmann::ordered_json json;
@@ -307,7 +305,7 @@ Layout gptqLayout() {
             .fields = fields,
             .turnsConv1d = true,
             .holds = holds,
-            .staysIn = staysIn,
+            .staysIn = transformersKeeps,
             .config = config,
             .describes = false,
             .warns = warns,

@@ -29,6 +29,7 @@ private Q_SLOTS:
     void headsOfNetworks();
     void modulesOfNetworks();
     void mlxKeepsWhatItSplits();
+    void networksThatLoadersChange();
     void hintsOfGgufWork();
 };
 
@@ -306,8 +307,8 @@ void SelectTest::modulesOfNetworks() {
     QCOMPARE(done->quantizedTensors, std::uint64_t(1));
     const auto json = nlohmann::json::parse(bytesOf(out.filePath(QStringLiteral("out/config.json"))).toStdString());
     const auto& skipped = json.at("quantization_config").at("llm_int8_skip_modules");
-    for (const char* name : {"encoder.layer.0.attention.attention.query", "layers.0.attention.q_proj",
-                             "head.attention.out_proj"})
+    for (const char* name :
+         {"encoder.layer.0.attention.attention.query", "layers.0.attention.q_proj", "head.attention.out_proj"})
         QVERIFY2(std::ranges::find(skipped, name) != skipped.end(), name);
     request.spec = *parseSpec("nf4:dialect=bnb"), request.layout = "bnb";
     const auto four = quantizeModel(*model, request, Job{});
@@ -334,6 +335,31 @@ void SelectTest::mlxKeepsWhatItSplits() {
         QVERIFY2(done, done ? "" : done.error().message.c_str());
         QCOMPARE(done->quantizedTensors, std::uint64_t(quantized));
         QCOMPARE(done->kept.size(), std::size_t(2 - quantized));
+    }
+}
+
+/// What loaders do to stored tensors of one network alone: mlx_lm multiplies those of Falcon-H1 and renames weights of LFM2;
+/// gptqmodel and transformers have no quantized experts for Jamba.
+void SelectTest::networksThatLoadersChange() {
+    struct Case {
+        const char *type, *layout, *spec, *name;
+        const char* says; ///< "": it stays
+    };
+    for (const auto& [type, layout, spec, name, says] :
+         {Case{"falcon_h1", "mlx", "int4:dialect=mlx:block=32", "model.layers.0.mamba.in_proj.weight", "multiplies"},
+          Case{"lfm2_moe", "mlx", "int4:dialect=mlx:block=32", "model.layers.0.feed_forward.w1.weight", ""},
+          Case{"jamba", "gptq", "int4:block=32:scaletype=f16", "model.layers.0.feed_forward.experts.0.up_proj.weight",
+               "experts=keep"}}) {
+        const QTemporaryDir dir, out;
+        const std::string config = std::string("{\"model_type\": \"") + type + "\"}";
+        const auto model = folderOf(
+            dir, config.c_str(), {matrix(name, {64, 64}), matrix("model.layers.0.self_attn.o_proj.weight", {64, 64})});
+        QuantizeRequest request;
+        request.spec = *parseSpec(spec), request.layout = layout;
+        request.output = out.filePath(QStringLiteral("out")).toStdString();
+        const auto done = quantizeModel(*model, request, Job{});
+        QVERIFY2(bool(done) == !*says, type);
+        QVERIFY2(done ? done->kept.size() == 1 : done.error().message.find(says) != std::string::npos, type);
     }
 }
 
