@@ -82,6 +82,25 @@ Result<void> holds(const TensorInfo& tensor) {
     return isTransformersLinear(tensor);
 }
 
+/// A part of the network that sees images: "vision_tower.", "model.visual.", "multi_modal_projector.".
+bool isOfImages(std::string_view name) {
+    constexpr std::string_view kParts[] = {"vision", "visual", "projector", "image", "connector"};
+    const std::string_view module = name.substr(0, std::min(name.find(".layers."), name.find(".blocks.")));
+    return std::ranges::any_of(kParts, [&](std::string_view part) { return module.find(part) != module.npos; });
+}
+
+/// Source: module_tree of gemma3.py, llava.py, qwen2_vl.py and others in gptqmodel/models/definitions. transformers cannot load
+/// layers of SigLIP in GPTQ: its initialisation wants their weights.
+std::string staysIn(const Model& model, const TensorInfo& tensor) {
+    const auto isOfText = [](const TensorInfo& one) {
+        return one.name.view().find("embed_tokens.") != std::string_view::npos ||
+               one.name.view().find("language_model.") != std::string_view::npos;
+    };
+    if (isOfImages(tensor.name) && std::ranges::any_of(model.tensors, isOfText))
+        return "of a network for images and text gptqmodel quantizes the language model alone";
+    return transformersKeeps(model, tensor);
+}
+
 std::int64_t groupOf(const MeasuredTensor& tensor) {
     return tensor.grid().kind == ScaleKind::Block ? std::int64_t(tensor.spec().blockSize()) : tensor.grid().features;
 }
@@ -305,7 +324,7 @@ Layout gptqLayout() {
             .fields = fields,
             .turnsConv1d = true,
             .holds = holds,
-            .staysIn = transformersKeeps,
+            .staysIn = staysIn,
             .config = config,
             .describes = false,
             .warns = warns,

@@ -348,12 +348,15 @@ void SelectTest::networksThatLoadersChange() {
     for (const auto& [type, layout, spec, name, says] :
          {Case{"falcon_h1", "mlx", "int4:dialect=mlx:block=32", "model.layers.0.mamba.in_proj.weight", "multiplies"},
           Case{"lfm2_moe", "mlx", "int4:dialect=mlx:block=32", "model.layers.0.feed_forward.w1.weight", ""},
+          Case{"gemma3", "gptq", "int4:block=32:scaletype=f16",
+               "vision_tower.vision_model.encoder.layers.0.mlp.fc1.weight", ""},
           Case{"jamba", "gptq", "int4:block=32:scaletype=f16", "model.layers.0.feed_forward.experts.0.up_proj.weight",
                "experts=keep"}}) {
         const QTemporaryDir dir, out;
         const std::string config = std::string("{\"model_type\": \"") + type + "\"}";
         const auto model = folderOf(
-            dir, config.c_str(), {matrix(name, {64, 64}), matrix("model.layers.0.self_attn.o_proj.weight", {64, 64})});
+            dir, config.c_str(),
+            {matrix(name, {64, 64}), matrix("language_model.model.layers.0.self_attn.o_proj.weight", {64, 64})});
         QuantizeRequest request;
         request.spec = *parseSpec(spec), request.layout = layout;
         request.output = out.filePath(QStringLiteral("out")).toStdString();
