@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/export/loaders.h"
 
+#include "core/layouts/layout.h"
+
 #include <algorithm>
 
 namespace qs {
@@ -27,6 +29,8 @@ std::vector<std::string> wordsOf(std::string_view second) {
 
 bool standsFor(const LoaderCell& cell, const ExportedSpecs& exported) {
     if (!isIn(exported.formats, formatOf(cell.spec))) return false;
+    const Layout* layout = findLayout(cell.layout);
+    if (!layout || !layout->config) return true; // no settings name layers: each tensor says how it is stored
     const auto words = wordsOf(cell.second);
     const auto isSpec = [&](const std::string& word) { return isIn(exported.formats, formatOf(word)); };
     if (exported.isMixture && std::ranges::none_of(words, isSpec)) return false;

@@ -44,7 +44,7 @@ struct ExportedSpecs {
     std::vector<std::string> kept;
 };
 /// The cells on which an export stands: same architecture and layout, a format that is in the export. Of a mixture, or
-/// where something was asked to stay, only cells in which that was measured: loaders find layers by their names then.
+/// where something was asked to stay, only cells in which that was measured, if settings name layers (Layout::config).
 std::vector<const LoaderCell*> loaderCellsOf(std::string_view architecture, std::string_view layout,
                                              const ExportedSpecs& exported);
 /// "loads" if all cells do, else what the first other one says; "not tested" without cells.

@@ -51,6 +51,7 @@ void LoadersTest::cellsOfMixtures() {
     QCOMPARE(says("mlx", {{"int4", "int8"}, true, {}}), says("mlx", {{"int4"}, false, {}}));
     QCOMPARE(says("compressed-tensors", {{"int4", "nvfp4"}, true, {}}), std::string("not tested"));
     QCOMPARE(says("compressed-tensors", {{"int8", "int4"}, true, {"refused=keep"}}), std::string("not tested"));
+    QCOMPARE(says("gguf", {{"q8_0"}, true, {"q_proj=keep"}}), says("gguf", {{"q8_0"}, false, {}})); // no settings
     const ExportedSpecs experts{{"nf4"}, false, {"experts=keep"}};
     QCOMPARE(std::string(loadersResult(loaderCellsOf("qwen3_moe", "bnb", experts))), std::string("loads"));
 }
