@@ -82,10 +82,6 @@ std::string transformersKeeps(const Model& model, const TensorInfo& tensor) {
     if (isInMultiheadAttention(model, tensor.name))
         return "PyTorch's MultiheadAttention multiplies by this matrix itself, so loaders make no quantized layer of "
                "it";
-    const std::string_view name = tensor.name;
-    const bool isModule = name.ends_with(kWeight) || name.find('.') == name.npos;
-    if (!isModule && isLinearWeight(tensor) && !readCheckpointConfig(model).modelType.empty())
-        return "its name does not end with .weight, so the network multiplies by this matrix itself";
     if (tensor.role != TensorRole::Head) return {};
     const NetworkHead* head = headOf(model);
     return head ? head->whyStays : "";
@@ -105,7 +101,8 @@ Result<void> isLinearWeight(const TensorInfo& tensor) {
 
 Result<void> hasWeightName(const TensorInfo& tensor) {
     if (tensor.name.ends_with(kWeight)) return {};
-    return fail("its name does not end with .weight, as that of a layer's matrix does");
+    return fail(
+        "its name does not end with .weight, as that of a layer's matrix does: the network multiplies by it itself");
 }
 
 bool isExpertMatrix(std::string_view name) {
@@ -119,7 +116,7 @@ bool isExpertMatrix(std::string_view name) {
 
 Result<void> isTransformersLinear(const TensorInfo& tensor) {
     if (auto linear = isLinearWeight(tensor); !linear) return linear;
-    if (auto named = hasWeightName(tensor); !named) return named; // a matrix that the network multiplies by itself
+    if (auto named = hasWeightName(tensor); !named) return named;
     // _keep_in_fp32_modules of T5, mT5, UMT5, Pop2Piano and UDOP; the network reads the weight of this module itself.
     if (!tensor.name.ends_with(".DenseReluDense.wo.weight")) return {};
     return fail("transformers keeps this matrix of T5 in full precision");
